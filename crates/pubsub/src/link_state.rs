@@ -4,11 +4,17 @@
 //! connection, whose end the shell reports at once), and the node floods that. A hello carries the
 //! digest of all link states known to its sender; neighbours whose digests differ exchange their
 //! link states, so losses only delay them. Links to other domains are heard alike (`exits`).
+//! Where the network says that nobody is there, the neighbour is asked at once (`asking`).
 
+mod asking;
 mod exits;
+#[cfg(test)]
+mod tests;
 
 use crate::publication::{Outbox, Publication, Target};
+use asking::Asking;
 use exits::Exits;
+use onym_tables::doubt::Step;
 use onym_tables::{FaceId, SipKey, Tick};
 use onym_wire::push::{Control, Kind, Label, Link, Role, reserved};
 use std::collections::BTreeMap;
@@ -87,6 +93,15 @@ struct Neighbour {
     dead: Duration,
     /// When all link states were sent to it last.
     synced: Option<Tick>,
+    asking: Asking,
+}
+
+impl Neighbour {
+    /// It is gone; whether it was there.
+    fn end(&mut self) -> bool {
+        self.asking.forget();
+        self.node.take().is_some()
+    }
 }
 
 #[derive(Debug)]
@@ -117,6 +132,8 @@ pub struct LinkState {
     say_at: Option<Tick>,
     /// Messages that were refused.
     pub refused: u64,
+    /// Times a neighbour was asked because the network said that nobody is there.
+    pub doubts: u64,
 }
 
 impl LinkState {
@@ -136,13 +153,15 @@ impl LinkState {
             next_refresh: Tick(0),
             say_at: None,
             refused: 0,
+            doubts: 0,
         }
     }
 
     /// Adds a link; its neighbour makes itself known.
     pub fn link_add(&mut self, now: Tick, face: FaceId, number: u32, cost: u16) {
         let (heard, dead, cost) = (now, self.config.dead, cost.max(1));
-        let link = Neighbour { number, cost, node: None, heard, dead, synced: None };
+        let (node, synced, asking) = (None, None, Asking::default());
+        let link = Neighbour { number, cost, node, heard, dead, synced, asking };
         self.links.insert(face, link);
         self.next_hello = now;
     }
@@ -182,10 +201,19 @@ impl LinkState {
     }
 
     /// A message of another domain came over the link to it.
-    pub(crate) fn exit_heard(&mut self, now: Tick, face: FaceId, kind: Kind, out: &mut Outbox) {
-        let Some(heard) = self.exits.heard(now, face, kind) else { return };
-        if heard.is_first {
-            self.exit_hello(face).into_iter().for_each(|hello| out.publish(hello));
+    pub(crate) fn exit_heard(
+        &mut self,
+        now: Tick,
+        face: FaceId,
+        message: &Control,
+        out: &mut Outbox,
+    ) {
+        let Some(heard) = self.exits.heard(now, face, message) else { return };
+        if let Some(number) = heard.answer {
+            out.publish(self.exit_hello(face, number));
+        }
+        if heard.is_curious {
+            self.exit_ask(now, face, out);
         }
         // At once: the topology managers get the message behind it.
         if heard.is_up_now {
@@ -195,10 +223,41 @@ impl LinkState {
 
     /// The link is known to be gone, sooner than its silence would tell.
     pub fn link_down(&mut self, now: Tick, face: FaceId, out: &mut Outbox) {
-        let was_heard = self.links.get_mut(&face).is_some_and(|link| link.node.take().is_some());
+        let was_heard = self.links.get_mut(&face).is_some_and(Neighbour::end);
         if was_heard || self.exits.down(face) {
             self.say(now, out);
         }
+    }
+
+    /// The network refused what was sent over the link: anybody may have said so, and the neighbour is
+    /// asked (P-86).
+    pub fn link_refused(&mut self, now: Tick, face: FaceId, out: &mut Outbox) {
+        let link = self.links.get_mut(&face).filter(|link| link.node.is_some());
+        let is_doubted = match link {
+            Some(link) => link.asking.refused(now),
+            None => self.exits.refused(now, face),
+        };
+        if is_doubted {
+            self.doubts += 1;
+            self.inquire(now, out);
+        }
+    }
+
+    /// Questions of doubts that are due; whether a link without an answer went.
+    fn inquire(&mut self, now: Tick, out: &mut Outbox) -> bool {
+        let mut asked = Vec::new();
+        let mut is_changed = false;
+        for (face, link) in &mut self.links {
+            match link.asking.step(now) {
+                Some(Step::Ask) => asked.push(*face),
+                Some(Step::End) => is_changed |= link.end(),
+                None => {}
+            }
+        }
+        asked.into_iter().for_each(|face| self.ask(now, face, out));
+        let (asked, is_down) = self.exits.inquire(now);
+        asked.into_iter().for_each(|face| self.exit_ask(now, face, out));
+        is_changed | is_down
     }
 
     /// Removes a link.
@@ -233,6 +292,8 @@ impl LinkState {
             return;
         };
         link.heard = now;
+        let answer = link.asking.heard(now, message);
+        let is_curious = link.asking.is_curious(message);
         let is_new = link.node.replace(message.sender) != Some(message.sender);
         // A neighbour that knows something else gets all, at most once in a hello's time.
         let is_due = link.synced.is_none_or(|t| now.since(t) >= self.config.hello / 2);
@@ -242,7 +303,12 @@ impl LinkState {
         }
         if is_new {
             self.say_at.get_or_insert(now + HOLD);
-            out.publish(self.hello_message(Target::Face(face)));
+        }
+        if is_new || is_curious {
+            self.ask(now, face, out);
+        }
+        if let Some(number) = answer {
+            out.publish(self.hello_message(Target::Face(face), number));
         }
         if differs && is_due {
             for state in self.known.values() {
@@ -344,28 +410,52 @@ impl LinkState {
     }
 
     /// A hello for another domain, over the link to it.
-    fn exit_hello(&self, face: FaceId) -> Option<Publication> {
-        let message = Control::new(Kind::HELLO, self.config.domain?);
-        let (root, domain) = (reserved::DOMAINS, message.sender);
-        Some(Publication::control(Target::Face(face), root, domain, &message))
+    fn exit_hello(&self, face: FaceId, number: u64) -> Publication {
+        let message = Control { number, ..self.of_domain() };
+        Publication::control(Target::Face(face), reserved::DOMAINS, message.sender, &message)
     }
 
-    fn hello_message(&self, target: Target) -> Publication {
+    /// A hello in the name of the domain. Without a label of its own it has no links to others.
+    fn of_domain(&self) -> Control {
+        Control::new(Kind::HELLO, self.config.domain.unwrap_or_default())
+    }
+
+    /// Asks the other domain of a link whether it is there.
+    fn exit_ask(&mut self, now: Tick, face: FaceId, out: &mut Outbox) {
+        let hello = self.of_domain();
+        if let Some(question) = self.exits.ask(now, face, hello) {
+            let (root, domain) = (reserved::DOMAINS, question.sender);
+            out.publish(Publication::control(Target::Face(face), root, domain, &question));
+        }
+    }
+
+    /// A hello; with the number of a question it answers that.
+    fn hello_message(&self, target: Target, number: u64) -> Publication {
         let node = self.config.node;
-        let message = Control { digest: self.digest, ..Control::new(Kind::HELLO, node) };
+        let message = Control { digest: self.digest, number, ..Control::new(Kind::HELLO, node) };
         Publication::control(target, reserved::HELLO, node, &message)
+    }
+
+    /// Asks the neighbour of a link whether it is there.
+    fn ask(&mut self, now: Tick, face: FaceId, out: &mut Outbox) {
+        let node = self.config.node;
+        let hello = Control { digest: self.digest, ..Control::new(Kind::HELLO, node) };
+        if let Some(link) = self.links.get_mut(&face) {
+            let question = link.asking.ask(now, hello);
+            out.publish(Publication::control(Target::Face(face), reserved::HELLO, node, &question));
+        }
     }
 
     /// Hellos, silent neighbours, old link states.
     pub fn handle_timeout(&mut self, now: Tick, out: &mut Outbox) {
         let mut is_changed = self.number == 0;
         for link in self.links.values_mut() {
-            if link.node.is_some() && now.since(link.heard) >= link.dead {
-                link.node = None;
-                is_changed = true;
+            if now.since(link.heard) >= link.dead {
+                is_changed |= link.end();
             }
         }
         is_changed |= self.exits.silent(now);
+        is_changed |= self.inquire(now, out);
         let is_due = self.say_at.is_some_and(|at| at <= now);
         if is_changed || is_due || self.next_refresh <= now {
             self.say(now, out);
@@ -373,10 +463,10 @@ impl LinkState {
         if self.next_hello <= now && self.has_hellos() {
             self.next_hello = now + self.config.hello;
             if !self.links.is_empty() {
-                out.publish(self.hello_message(Target::Neighbours(None)));
+                out.publish(self.hello_message(Target::Neighbours(None), 0));
             }
-            let faces = self.exits.faces();
-            faces.filter_map(|face| self.exit_hello(face)).for_each(|hello| out.publish(hello));
+            let faces = self.exits.faces().filter(|_| self.config.domain.is_some());
+            faces.for_each(|face| out.publish(self.exit_hello(face, 0)));
         }
         let is_old = |s: &State| now.since(s.heard) > self.config.age_max;
         let others = self.known.iter().filter(|(n, _)| **n != self.config.node);
@@ -395,6 +485,8 @@ impl LinkState {
     pub fn next_timeout(&self) -> Option<Tick> {
         let dead = self.links.values().filter(|l| l.node.is_some()).map(|l| l.heard + l.dead);
         let dead = dead.chain(self.exits.next_silence());
+        let asked = self.links.values().map(|l| l.asking.due()).chain(self.exits.due());
+        let dead = dead.chain(asked.filter(|due| *due != Tick::NEVER));
         let hello = self.has_hellos().then_some(self.next_hello);
         let first = (self.number == 0).then_some(Tick(0));
         dead.chain([self.next_refresh]).chain(hello).chain(first).chain(self.say_at).min()
@@ -424,79 +516,4 @@ fn tell_own(message: Control, out: &mut Outbox) {
 
 fn flood(target: Target, message: &Control) -> Publication {
     Publication::control(target, reserved::LINK_STATE, message.sender, message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A node that heard its neighbour once, now; and what it does with an outbox.
-    fn heard_once() -> (LinkState, Outbox) {
-        let [own, other] = [1, 2].map(Label::from_u64);
-        let mut node = LinkState::new(Config::new(own, 0, Role::default(), 1));
-        node.link_add(Tick(0), FaceId(300), 1, 1);
-        let mut out = Outbox::default();
-        node.receive(Tick(0), FaceId(300), Control::new(Kind::HELLO, other), &mut out);
-        assert_eq!(node.neighbour(FaceId(300)), Some(other));
-        (node, out)
-    }
-
-    fn is_there_after(node: &mut LinkState, out: &mut Outbox, ms: u64) -> bool {
-        node.handle_timeout(Tick(0).plus_ms(ms), out);
-        node.neighbour(FaceId(300)).is_some()
-    }
-
-    #[test]
-    fn a_silent_neighbour_is_gone_later_on_a_connection_and_not_while_nobody_listens() {
-        let (mut node, mut out) = heard_once();
-        assert!(is_there_after(&mut node, &mut out, 3400));
-        assert!(!is_there_after(&mut node, &mut out, 3600));
-
-        let (mut node, mut out) = heard_once();
-        node.link_connected(FaceId(300));
-        assert!(is_there_after(&mut node, &mut out, 10_000));
-        assert!(!is_there_after(&mut node, &mut out, 11_000));
-
-        let (mut node, mut out) = heard_once();
-        node.not_listened(FaceId(300), Tick(0).plus_ms(3000));
-        assert!(is_there_after(&mut node, &mut out, 6400));
-        assert!(!is_there_after(&mut node, &mut out, 6600));
-    }
-
-    /// What node `n` says of itself, with so many links.
-    fn says(n: u64, number: u64, links: u32) -> Control {
-        let link = |number| Link { neighbour: Label::from_u64(n + 1), number, cost: 1 };
-        let links = (0..links).map(link).collect();
-        let kind = Control::new(Kind::LINK_STATE, Label::from_u64(n));
-        Control { number, epoch: Some(1), item: Some(n), links, body: vec![7; 500], ..kind }
-    }
-
-    #[test]
-    fn a_neighbour_that_floods_leaves_room_for_others_and_nothing_but_links_is_kept() {
-        let mut config = Config::new(Label::from_u64(1), 0, Role::default(), 1);
-        config.octets_max = 1 << 20;
-        let mut node = LinkState::new(config);
-        let (flooder, honest) = (FaceId(300), FaceId(301));
-        node.link_add(Tick(0), flooder, 1, 1);
-        node.link_add(Tick(0), honest, 2, 1);
-        let mut out = Outbox::default();
-        for n in 0..4000 {
-            node.receive(Tick(0), flooder, says(10 + n, 1, 20), &mut out);
-        }
-        assert!(node.octets <= (1 << 20) * 3 / 4, "{}", node.octets);
-        assert!(node.refused > 3000);
-        for n in 0..20 {
-            node.receive(Tick(0), honest, says(10_000 + n, 1, 4), &mut out);
-            assert!(node.known.contains_key(&Label::from_u64(10_000 + n)), "{n}");
-        }
-        assert!(node.known.values().all(|state| state.octets.body.is_empty()));
-        // What grows is refused like what is new, and what shrinks is not.
-        node.receive(Tick(0), flooder, says(10, 2, 300), &mut out);
-        assert_eq!(node.known[&Label::from_u64(10)].number, 1);
-        node.receive(Tick(0), flooder, says(10, 3, 1), &mut out);
-        assert_eq!(node.known[&Label::from_u64(10)].number, 3);
-        node.handle_timeout(Tick(0).plus_ms(1_000_000), &mut out);
-        assert_eq!(node.octets_via.len(), 0);
-        assert_eq!(node.octets, STATE_OCTETS, "of this node alone");
-    }
 }

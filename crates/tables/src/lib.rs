@@ -3,6 +3,7 @@
 pub mod bloom;
 pub mod cs;
 pub mod dead_nonces;
+pub mod doubt;
 pub mod fib;
 pub mod fold;
 pub mod hash;

@@ -282,6 +282,9 @@ fn one_of_two_is_killed(more: &[&str], and_then: impl FnOnce()) {
         while late.event(Some(Duration::from_millis(50))).unwrap().is_some() {}
     }
     wait_graph(&places[3], "the other rendezvous has all", |graph| graph["total"] == 16);
+    // Its host said so at once, and it answered nothing (P-86).
+    let doubts = &places[1].json(&["rendezvous", "status"])["control"]["doubts"];
+    assert!(doubts.as_u64().is_some_and(|doubts| doubts > 0), "{doubts}");
     and_then();
 }
 

@@ -307,6 +307,9 @@ impl Plane {
             record.doubt = Some(Doubt { in_frames, until: now + DOUBT });
         }
         tracing::debug!(face = id.0, reason, "an error that the face survives");
+        if let Some(push) = &self.push {
+            push.face_refused(id);
+        }
         self.tell(id, Event::Refused);
     }
 

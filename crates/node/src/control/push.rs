@@ -52,6 +52,10 @@ impl PushHalf {
         self.port.tell(PushOrder::FaceDown(id));
     }
 
+    pub(super) fn face_refused(&self, id: FaceId) {
+        self.port.tell(PushOrder::FaceRefused(id));
+    }
+
     /// Makes a face a link, when one of `links` says so.
     pub(super) fn link(&self, record: &Record, links: &[PushLink]) {
         let leads_there =

@@ -10,6 +10,7 @@ impl PushThread {
             PushOrder::FaceAdd { face, shard } => self.face_add(face, shard),
             PushOrder::FaceRemove(face) => self.face_remove(face),
             PushOrder::FaceDown(face) => self.face_down(face),
+            PushOrder::FaceRefused(face) => self.face_refused(face),
             PushOrder::LinkAdd(NewLink { face, link, is_connected }) => {
                 let (number, cost) = (self.link_number(&link), link.cost);
                 let domain = link.domain.parse().ok();

@@ -20,6 +20,8 @@ pub(crate) enum PushOrder {
     FaceRemove(FaceId),
     /// The transport of a link ended; it comes again, or the face goes.
     FaceDown(FaceId),
+    /// The network refused what was sent over a link: once per second and face at most.
+    FaceRefused(FaceId),
     /// A face is a link of the domain.
     LinkAdd(NewLink),
     /// A face is no link of the domain any more.

@@ -261,6 +261,11 @@ impl PushThread {
         self.plane.link_down(self.now, face, &mut self.output);
     }
 
+    /// The network refused what was sent over a link.
+    pub(crate) fn face_refused(&mut self, face: FaceId) {
+        self.plane.link_refused(self.now, face, &mut self.output);
+    }
+
     /// The number of a link of the configuration.
     pub(crate) fn link_number(&self, link: &crate::config::PushLink) -> u32 {
         self.settings.link_number(link)

@@ -129,7 +129,7 @@ impl PushThread {
         json!({
             "malformed": node.dropped.malformed, "mac": node.dropped.mac,
             "signature": node.dropped.signature, "misdirected": node.dropped.misdirected,
-            "refused": refused_here,
+            "refused": refused_here, "doubts": node.link_state.doubts,
             "parts_refused": refused.iter().sum::<u64>(),
             "between": topology.and_then(|t| t.federation()).map_or(0, |f| f.refused),
             "trees": topology.map_or(0, |t| t.trees),

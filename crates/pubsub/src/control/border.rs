@@ -56,7 +56,7 @@ impl ControlPlane {
             return;
         }
         self.taken[usize::from(message.kind.0)] += 1;
-        self.link_state.exit_heard(now, face, message.kind, &mut self.outbox);
+        self.link_state.exit_heard(now, face, &message, &mut self.outbox);
         if is_hello {
             return;
         }

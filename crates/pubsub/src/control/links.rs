@@ -35,6 +35,12 @@ impl ControlPlane {
         self.settle(now, output);
     }
 
+    /// The network refused what was sent over a link (P-86).
+    pub fn link_refused(&mut self, now: Tick, face: FaceId, output: &mut Output) {
+        self.link_state.link_refused(now, face, &mut self.outbox);
+        self.settle(now, output);
+    }
+
     /// Removes a link; whether there was one.
     pub fn link_remove(&mut self, now: Tick, face: FaceId, output: &mut Output) -> bool {
         self.link_state.link_remove(now, face, &mut self.outbox);

@@ -1,7 +1,9 @@
 //! Links to other domains, and whether those are heard over them (P-81).
 
+use super::asking::Asking;
+use onym_tables::doubt::Step;
 use onym_tables::{FaceId, Tick};
-use onym_wire::push::{Kind, Label, Link};
+use onym_wire::push::{Control, Kind, Label, Link};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -16,12 +18,24 @@ struct Exit {
     is_up: bool,
     /// Silence after which a domain that says hello is gone.
     dead: Duration,
+    asking: Asking,
+}
+
+impl Exit {
+    /// Nothing comes over it any more; whether it was up.
+    fn end(&mut self) -> bool {
+        self.hello = None;
+        self.asking.forget();
+        std::mem::replace(&mut self.is_up, false)
+    }
 }
 
 /// What a message over a link changed.
 pub(super) struct Heard {
-    /// It is a hello, and there was none before.
-    pub(super) is_first: bool,
+    /// The number of the question that it is.
+    pub(super) answer: Option<u64>,
+    /// It is a hello of whom it is not known whether it answers.
+    pub(super) is_curious: bool,
     /// The link was down.
     pub(super) is_up_now: bool,
 }
@@ -38,7 +52,10 @@ impl Exits {
     }
 
     pub(super) fn add(&mut self, face: FaceId, link: Link, dead: Duration) {
-        self.exits.insert(face, Exit { link, hello: None, is_up: false, dead });
+        self.exits.insert(
+            face,
+            Exit { link, hello: None, is_up: false, dead, asking: Asking::default() },
+        );
     }
 
     pub(super) fn remove(&mut self, face: FaceId) {
@@ -75,22 +92,50 @@ impl Exits {
     }
 
     /// A message came over a link; any takes it up.
-    pub(super) fn heard(&mut self, now: Tick, face: FaceId, kind: Kind) -> Option<Heard> {
-        let is_hello = kind == Kind::HELLO;
+    pub(super) fn heard(&mut self, now: Tick, face: FaceId, message: &Control) -> Option<Heard> {
         let exit = self.exits.get_mut(&face)?;
-        let is_first = is_hello && exit.hello.is_none();
-        if is_hello {
+        let (mut answer, mut is_curious) = (None, false);
+        if message.kind == Kind::HELLO {
+            answer = exit.asking.heard(now, message);
+            is_curious = exit.hello.is_none() || exit.asking.is_curious(message);
             exit.hello = Some(now);
         }
         let is_up_now = !std::mem::replace(&mut exit.is_up, true);
-        Some(Heard { is_first, is_up_now })
+        Some(Heard { answer, is_curious, is_up_now })
+    }
+
+    /// Makes a hello over a link a question.
+    pub(super) fn ask(&mut self, now: Tick, face: FaceId, hello: Control) -> Option<Control> {
+        self.exits.get_mut(&face).map(|exit| exit.asking.ask(now, hello))
+    }
+
+    /// The network refused what was sent over a link; whether a doubt begins.
+    pub(super) fn refused(&mut self, now: Tick, face: FaceId) -> bool {
+        let exit = self.exits.get_mut(&face).filter(|exit| exit.is_up);
+        exit.is_some_and(|exit| exit.asking.refused(now))
+    }
+
+    /// Links of which the other end is to be asked now, and whether one went that did not answer.
+    pub(super) fn inquire(&mut self, now: Tick) -> (Vec<FaceId>, bool) {
+        let (mut asked, mut is_changed) = (Vec::new(), false);
+        for (face, exit) in &mut self.exits {
+            match exit.asking.step(now) {
+                Some(Step::Ask) => asked.push(*face),
+                Some(Step::End) => is_changed |= exit.end(),
+                None => {}
+            }
+        }
+        (asked, is_changed)
+    }
+
+    /// When there is somebody to ask.
+    pub(super) fn due(&self) -> impl Iterator<Item = Tick> {
+        self.exits.values().map(|exit| exit.asking.due())
     }
 
     /// A link is down; whether it was up.
     pub(super) fn down(&mut self, face: FaceId) -> bool {
-        let Some(exit) = self.exits.get_mut(&face) else { return false };
-        exit.hello = None;
-        std::mem::replace(&mut exit.is_up, false)
+        self.exits.get_mut(&face).is_some_and(Exit::end)
     }
 
     /// Takes down the links over which no hello comes any more; whether there are such.
@@ -98,8 +143,7 @@ impl Exits {
         let is_silent = |exit: &Exit| exit.hello.is_some_and(|heard| now.since(heard) >= exit.dead);
         let mut is_changed = false;
         for exit in self.exits.values_mut().filter(|exit| is_silent(exit)) {
-            (exit.hello, exit.is_up) = (None, false);
-            is_changed = true;
+            is_changed |= exit.end();
         }
         is_changed
     }
@@ -128,9 +172,18 @@ mod tests {
         exits.up().next().is_some()
     }
 
+    fn message(kind: Kind) -> Control {
+        Control::new(kind, Label::from_u64(0xD1))
+    }
+
+    /// Whether the other end is asked now, and whether the link is up now.
     fn heard(exits: &mut Exits, ms: u64, kind: Kind) -> (bool, bool) {
-        let heard = exits.heard(Tick::from_ms(ms), FACE, kind).unwrap();
-        (heard.is_first, heard.is_up_now)
+        let now = Tick::from_ms(ms);
+        let heard = exits.heard(now, FACE, &message(kind)).unwrap();
+        if heard.is_curious {
+            exits.ask(now, FACE, message(Kind::HELLO)).unwrap();
+        }
+        (heard.is_curious, heard.is_up_now)
     }
 
     #[test]
@@ -138,7 +191,7 @@ mod tests {
         let mut exits = exits();
         assert!(!is_up_at(&mut exits, 0));
         assert_eq!(heard(&mut exits, 0, Kind::HELLO), (true, true));
-        assert_eq!(heard(&mut exits, 1000, Kind::HELLO), (false, false));
+        assert_eq!(heard(&mut exits, 1000, Kind::HELLO), (true, false), "it did not answer yet");
         assert_eq!(heard(&mut exits, 2000, Kind::DOMAIN_ROUTES), (false, false), "no hello");
         assert_eq!(exits.next_silence(), Some(Tick::from_ms(4500)));
         assert!(is_up_at(&mut exits, 4400));
@@ -161,6 +214,6 @@ mod tests {
         assert!(exits.down(FACE) && !is_up_at(&mut exits, 1_000_000));
         assert_eq!(heard(&mut exits, 1_000_000, Kind::DOMAIN_ROUTES), (false, true));
         exits.remove(FACE);
-        assert!(exits.is_empty() && exits.heard(Tick(0), FACE, Kind::HELLO).is_none());
+        assert!(exits.is_empty() && exits.heard(Tick(0), FACE, &message(Kind::HELLO)).is_none());
     }
 }

@@ -1,11 +1,11 @@
 //! Neighbours: the faces on which they are heard, what they sent last, and what they acknowledged.
 
-use super::doubt::Doubt;
 use super::measure::Measure;
 use super::{Config, Why};
 use crate::table::PeerId;
 use onym_endpoint::{Packet, RequestId};
 use onym_tables::Tick;
+use onym_tables::doubt::Doubt;
 use onym_wire::Name;
 use std::collections::BTreeMap;
 use std::sync::Arc;
