@@ -35,6 +35,10 @@ impl Disk for Sparse {
         self.0.remove(name)
     }
 
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.0.rename(from, to)
+    }
+
     fn sync(&self) -> io::Result<()> {
         self.0.sync()
     }

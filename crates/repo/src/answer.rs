@@ -1,5 +1,6 @@
 //! Answering Interests from the store: packets as they came, metadata and listings from the index.
 
+use crate::afar::Waits;
 use crate::file::{FILE, FOLDER, FileMetadata, LISTED_MAX, Listed, write_listing};
 use crate::reply::{self, Made};
 use onym_client::producer::{Answer, Incoming, Respond};
@@ -22,6 +23,8 @@ pub struct StoreAnswers {
     signer: Arc<Signer>,
     /// Versioned name and content of listings that were announced.
     listings: VecDeque<(Name, Vec<u8>)>,
+    /// Where Interests wait for what is in a bucket.
+    waits: Option<Arc<Waits>>,
 }
 
 /// What the index knows about an object.
@@ -84,7 +87,35 @@ impl StoreAnswers {
     /// Answers from `reader`; metadata and listings are signed by `signer`.
     #[must_use]
     pub fn new(reader: Reader, signer: Arc<Signer>) -> Self {
-        Self { reader, signer, listings: VecDeque::new() }
+        Self { reader, signer, listings: VecDeque::new(), waits: None }
+    }
+
+    /// The same, and it never waits for a bucket itself: Interests do, in `waits`.
+    pub(crate) fn waiting_in(self, waits: Arc<Waits>) -> Self {
+        Self { reader: self.reader.without_waiting(), waits: Some(waits), ..self }
+    }
+
+    /// Answers an Interest for which something was fetched from the bucket so often.
+    pub(crate) fn respond_after(
+        &mut self,
+        incoming: &Incoming,
+        tries: u32,
+        out: &mut Vec<u8>,
+    ) -> Answer {
+        match self.answer(incoming, out) {
+            Ok(answer) => answer,
+            Err(Error::Far(range)) => {
+                let waits = self.waits.as_ref();
+                match waits.is_some_and(|waits| waits.wait(range, incoming, tries)) {
+                    true => Answer::Nothing,
+                    false => Answer::Nack(NackReason::CONGESTION),
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "repo-cannot-read");
+                Answer::Nack(NackReason::NONE)
+            }
+        }
     }
 
     fn answer(&mut self, incoming: &Incoming, out: &mut Vec<u8>) -> Result<Answer, Error> {
@@ -182,9 +213,6 @@ fn nanoseconds(version: u64) -> u64 {
 
 impl Respond for StoreAnswers {
     fn respond(&mut self, incoming: &Incoming, out: &mut Vec<u8>) -> Answer {
-        self.answer(incoming, out).unwrap_or_else(|error| {
-            tracing::warn!(%error, "repo-cannot-read");
-            Answer::Nack(NackReason::NONE)
-        })
+        self.respond_after(incoming, 0, out)
     }
 }

@@ -5,7 +5,7 @@ mod bulk;
 mod local;
 
 pub use bulk::{Bulk, BulkRule};
-pub use local::{Ask, Said, ask, listen, over};
+pub use local::{Ask, InBucket, Said, ask, listen, over};
 
 use onym_wire::data::Data;
 use onym_wire::{tlv, types};

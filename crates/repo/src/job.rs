@@ -257,6 +257,29 @@ mod tests {
         assert_eq!(fetching.ended(), Some(false));
     }
 
+    /// Law: an object of 10 GB takes no more room on its way than a window, in whatever order it comes,
+    /// and no more of it waits for the store than may.
+    #[test]
+    fn an_object_of_ten_gigabytes_has_a_window_on_its_way() {
+        let segments = 10_000_000_000_u64 / 8000;
+        let mut fetching = Fetching::new(&job(Some(0), None).objects[0]);
+        let mut stored = 0;
+        while fetching.ended().is_none() {
+            let asked: Vec<u64> = std::iter::from_fn(|| fetching.next_ask()).collect();
+            assert!(asked.len() <= WINDOW && fetching.arrived.len() <= WINDOW);
+            for segment in asked.into_iter().rev() {
+                fetching.arrived(segment, Vec::new(), Some(segments - 1));
+            }
+            let _ = fetching.take_ready();
+            assert!(fetching.storing <= STORING_MAX + WINDOW as u64);
+            if fetching.storing >= STORING_MAX || fetching.expected >= segments {
+                stored += fetching.storing;
+                fetching.stored(fetching.storing);
+            }
+        }
+        assert_eq!((fetching.ended(), stored), (Some(true), segments));
+    }
+
     #[test]
     fn packets_reach_the_store_in_order_and_the_end_is_what_the_producer_says() {
         let job = job(Some(0), None);

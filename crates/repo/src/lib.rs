@@ -2,6 +2,7 @@
 
 pub mod add;
 pub mod admission;
+mod afar;
 pub mod answer;
 pub mod client;
 pub mod command;

@@ -2,9 +2,10 @@
 
 mod advance;
 mod groups;
+mod late;
 
 use crate::admission::{Act, NotAdmitted};
-use crate::answer::StoreAnswers;
+use crate::afar::Waits;
 use crate::command::{self, Notify};
 use crate::group::Groups;
 use crate::job::{Fetching, Job};
@@ -113,6 +114,8 @@ pub struct Repo {
     group_inbox: Arc<Mutex<VecDeque<Incoming>>>,
     stored: (Sender<Stored>, Receiver<Stored>),
     wanted_roots: (Sender<WantedRoot>, Receiver<WantedRoot>),
+    /// Interests that wait for a bucket, where the store has one.
+    waits: Option<Arc<Waits>>,
     /// Who waits for a route.
     routes: HashMap<RegistrationId, Sender<()>>,
 }
@@ -142,7 +145,10 @@ impl Repo {
     /// Those of the node and of the store.
     pub fn open(client: Client, store: Arc<Store>, options: RepoOptions) -> Result<Self, Error> {
         let reader = store.reader();
+        let has_bucket = store.stats()?.afar.is_some();
+        let waits = has_bucket.then(Waits::start).transpose().map_err(StoreError::from)?;
         let mut repo = Self {
+            waits,
             client,
             reader,
             inbox: Inbox::default(),
@@ -195,8 +201,8 @@ impl Repo {
                     || !r.held.is_empty()
                     || r.fetching.as_ref().is_some_and(Fetching::is_storing)
             });
-            let wait =
-                if is_storing { Duration::from_millis(2) } else { Duration::from_millis(100) };
+            let is_soon = is_storing || self.waits.as_ref().is_some_and(|waits| waits.is_any());
+            let wait = if is_soon { Duration::from_millis(2) } else { Duration::from_millis(100) };
             let until = Instant::now() + wait;
             while let Some(event) = self.client.step(until)? {
                 match event {
@@ -206,10 +212,12 @@ impl Repo {
                     }
                     _ => {}
                 }
+                self.take_late();
                 self.take_interests()?;
                 self.take_group_commands()?;
                 self.advance()?;
             }
+            self.take_late();
             self.take_interests()?;
             self.take_group_commands()?;
             while let Ok((root, tell)) = self.wanted_roots.1.try_recv() {
@@ -254,7 +262,7 @@ impl Repo {
         if self.roots.iter().any(|known| known.as_ref().is_prefix_of(root.as_ref())) {
             return Ok(None);
         }
-        let answers = StoreAnswers::new(self.store.reader(), Arc::clone(&self.options.signer));
+        let answers = self.answers();
         self.client.respond(root.clone(), Box::new(answers)).map_err(ClientError::from)?;
         let route = RouteOptions::default();
         let route = self.client.endpoint().register(root.clone(), route);

@@ -28,7 +28,13 @@ pub trait Disk: Debug + Send + Sync {
     /// Those of the disk.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// Makes creations and removals durable.
+    /// Gives a file another name, over what has that one.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Makes creations, removals and new names durable.
     ///
     /// # Errors
     /// Those of the disk.
@@ -170,6 +176,10 @@ impl Disk for Folder {
 
     fn remove(&self, name: &str) -> io::Result<()> {
         std::fs::remove_file(self.path.join(name))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        std::fs::rename(self.path.join(from), self.path.join(to))
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -5,11 +5,12 @@ use crate::disk::DiskFile;
 use crate::entry::{ENTRY, Entry};
 use crate::overlay::{InMemory, OnDisk};
 use crate::record::{Place, is_head, note_len, padded};
-use crate::tally::{InSegment, Tally, Usage};
+use crate::tally::{InBucket, InSegment, Tally, Usage};
 use onym_wire::name::NameRef;
 use redb::{
     Database, ReadableDatabase as _, ReadableTable as _, Table, TableDefinition, WriteTransaction,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,6 +24,8 @@ const OWNERS: TableDefinition<'_, u16, &[u8; 16]> = TableDefinition::new("owners
 const SEGMENTS: TableDefinition<'_, u32, &[u8; 24]> = TableDefinition::new("segments");
 /// Where the note is (8 octets), then its value.
 const NOTES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("notes");
+/// Segments of which something is in the bucket.
+const FAR: TableDefinition<'_, u32, &[u8; 24]> = TableDefinition::new("far");
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 
 /// Layout of the tables; another one is made again from the log.
@@ -75,7 +78,10 @@ impl Index {
     pub(crate) fn on_disk(file: Arc<dyn DiskFile>, cache_octets: usize) -> Result<Self, Error> {
         let detached = Arc::new(AtomicBool::new(false));
         let backend = OnDisk { file, detached: Arc::clone(&detached) };
-        let db = builder(cache_octets).create_with_backend(backend)?;
+        // A damaged file makes redb panic in places: it is an index that cannot be opened like others.
+        let open = || builder(cache_octets).create_with_backend(backend);
+        let db = std::panic::catch_unwind(std::panic::AssertUnwindSafe(open))
+            .map_err(|_| Error::Index("it is damaged".into()))??;
         Self::checked(db, detached)
     }
 
@@ -130,6 +136,30 @@ impl Index {
         Ok((applied, tally))
     }
 
+    /// What is in the bucket.
+    pub(crate) fn far(&self) -> Result<BTreeMap<u32, InBucket>, Error> {
+        let far = self.db.begin_read()?.open_table(FAR)?;
+        let mut found = BTreeMap::new();
+        for row in far.iter()? {
+            let (segment, there) = row?;
+            found.insert(segment.value(), InBucket::decode(there.value()));
+        }
+        Ok(found)
+    }
+
+    /// Notes what a list of the bucket says, and nothing else of it.
+    pub(crate) fn far_is(&self, listed: &BTreeMap<u32, InBucket>) -> Result<(), Error> {
+        let txn = self.db.begin_write()?;
+        {
+            let mut tables = Tables::open(&txn)?;
+            tables.far.retain(|_, _| false)?;
+            for (segment, there) in listed {
+                tables.far.insert(segment, &there.encode())?;
+            }
+        }
+        Ok(txn.commit()?)
+    }
+
     /// The value of a note.
     pub(crate) fn note(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let notes = self.db.begin_read()?.open_table(NOTES)?;
@@ -159,6 +189,7 @@ pub(crate) struct Tables<'t> {
     owners: Table<'t, u16, &'static [u8; 16]>,
     segments: Table<'t, u32, &'static [u8; 24]>,
     notes: Table<'t, &'static [u8], &'static [u8]>,
+    far: Table<'t, u32, &'static [u8; 24]>,
     meta: Table<'t, &'static str, u64>,
     key: Vec<u8>,
 }
@@ -172,6 +203,7 @@ impl<'t> Tables<'t> {
             owners: txn.open_table(OWNERS)?,
             segments: txn.open_table(SEGMENTS)?,
             notes: txn.open_table(NOTES)?,
+            far: txn.open_table(FAR)?,
             meta: txn.open_table(META)?,
             key: Vec::new(),
         })
@@ -286,6 +318,15 @@ impl<'t> Tables<'t> {
     /// Where the note `key` is written, if there is one.
     pub(crate) fn note_place(&self, key: &[u8]) -> Result<Option<Place>, Error> {
         Ok(self.notes.get(key)?.map(|v| note_place(v.value())))
+    }
+
+    /// Notes what is in the bucket of a segment; none forgets it.
+    pub(crate) fn put_far(&mut self, segment: u32, there: Option<&InBucket>) -> Result<(), Error> {
+        match there {
+            Some(there) => self.far.insert(segment, &there.encode())?.map(drop),
+            None => self.far.remove(segment)?.map(drop),
+        };
+        Ok(())
     }
 
     /// A segment that has nothing alive is forgotten.

@@ -1,25 +1,34 @@
 #![doc = include_str!("../README.md")]
 
+mod bucket;
+mod carrier;
 mod change;
 mod disk;
 mod entry;
+mod errand;
+mod far;
 mod filter;
 mod index;
+mod job;
 mod log;
 mod options;
 mod overlay;
 mod reader;
 mod record;
 mod scan;
+mod segment;
 mod shared;
 mod shelf;
 mod store;
 mod tally;
 mod writer;
 
+pub use bucket::{Afar, AfarStats, Bucket};
 pub use change::{Change, Done, OwnerId, Refused};
 pub use disk::{Disk, DiskFile, Folder};
 pub use entry::Entry;
+pub use errand::{Ended, Errand};
+pub use far::FarRange;
 pub use filter::Filter;
 pub use index::Note;
 pub use options::{Bounds, Options};
@@ -42,6 +51,12 @@ pub enum Error {
     /// Another process has it open.
     #[error("another process has the store open")]
     Locked,
+    /// The bucket, in a sentence.
+    #[error("{0}")]
+    Bucket(String),
+    /// What was asked for is in the bucket only, and who asked does not wait for it.
+    #[error("it has to be read from the bucket")]
+    Far(FarRange),
     /// The thread that writes has ended.
     #[error("the store is closed")]
     Closed,

@@ -1,36 +1,82 @@
 //! The segments: which there are, and the one that is written.
 
+mod far;
+
 use crate::disk::{Disk, DiskFile};
+use crate::far::FarSegment;
 use crate::record::Place;
-use std::collections::{BTreeMap, HashMap};
+use crate::segment::{file_name, number_of};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The files of the segments, for readers as well.
+/// Where a segment is.
+#[derive(Debug, Clone)]
+pub(crate) enum At {
+    /// On the disk.
+    Near(Arc<dyn DiskFile>),
+    /// In the bucket only.
+    Far(Arc<FarSegment>),
+}
+
+#[derive(Debug)]
+struct Segment {
+    at: At,
+    /// The turn in which it was read last.
+    used: AtomicU64,
+}
+
+/// The segments, for readers as well.
 #[derive(Debug, Default)]
-pub(crate) struct Files(RwLock<HashMap<u32, Arc<dyn DiskFile>>>);
+pub(crate) struct Files {
+    segments: RwLock<HashMap<u32, Segment>>,
+    turn: AtomicU64,
+}
 
 impl Files {
+    /// The file of a segment that is on the disk.
     pub(crate) fn get(&self, segment: u32) -> Option<Arc<dyn DiskFile>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&segment).cloned()
+        match self.find(segment) {
+            Some(At::Near(file)) => Some(file),
+            _ => None,
+        }
     }
 
-    fn insert(&self, segment: u32, file: Arc<dyn DiskFile>) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(segment, file);
+    /// Where a segment is, for one who reads it.
+    pub(crate) fn find(&self, segment: u32) -> Option<At> {
+        let segments = self.segments.read().unwrap_or_else(PoisonError::into_inner);
+        let found = segments.get(&segment)?;
+        found.used.store(self.turn.load(Ordering::Relaxed), Ordering::Relaxed);
+        Some(found.at.clone())
+    }
+
+    /// Those in the bucket only of which so much was read that they should come back.
+    fn hot(&self) -> Vec<u32> {
+        let segments = self.segments.read().unwrap_or_else(PoisonError::into_inner);
+        let is_hot = |one: &Segment| matches!(&one.at, At::Far(far) if far.is_hot());
+        segments.iter().filter(|(_, one)| is_hot(one)).map(|(segment, _)| *segment).collect()
+    }
+
+    fn is_near(&self, segment: u32) -> bool {
+        let segments = self.segments.read().unwrap_or_else(PoisonError::into_inner);
+        segments.get(&segment).is_some_and(|one| matches!(one.at, At::Near(_)))
+    }
+
+    /// The turn in which a segment was read last.
+    fn used(&self, segment: u32) -> u64 {
+        let segments = self.segments.read().unwrap_or_else(PoisonError::into_inner);
+        segments.get(&segment).map_or(0, |one| one.used.load(Ordering::Relaxed))
+    }
+
+    fn insert(&self, segment: u32, at: At) {
+        let one = Segment { at, used: AtomicU64::new(self.turn.load(Ordering::Relaxed)) };
+        self.segments.write().unwrap_or_else(PoisonError::into_inner).insert(segment, one);
     }
 
     fn remove(&self, segment: u32) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(&segment);
+        self.segments.write().unwrap_or_else(PoisonError::into_inner).remove(&segment);
     }
-}
-
-fn file_name(segment: u32) -> String {
-    format!("{segment:08x}.log")
-}
-
-fn number_of(name: &str) -> Option<u32> {
-    let digits = name.strip_suffix(".log")?;
-    if digits.len() == 8 { u32::from_str_radix(digits, 16).ok() } else { None }
 }
 
 /// The log, as its one writer has it.
@@ -38,8 +84,10 @@ fn number_of(name: &str) -> Option<u32> {
 pub(crate) struct Log {
     disk: Arc<dyn Disk>,
     files: Arc<Files>,
-    /// Length of each segment.
+    /// Length of each segment, wherever it is.
     lens: BTreeMap<u32, u64>,
+    /// Segments that are still to be removed from the bucket, and nowhere else.
+    condemned: BTreeSet<u32>,
     /// The segment that is written.
     open: Option<(u32, Arc<dyn DiskFile>)>,
     end: u64,
@@ -60,20 +108,24 @@ impl Log {
             if let Some(segment) = number_of(&name) {
                 let file = disk.open(&name, false)?;
                 lens.insert(segment, file.len()?);
-                files.insert(segment, file);
+                files.insert(segment, At::Near(file));
             }
         }
         let segment_octets = u64::from(segment_octets.clamp(4096, 1 << 31));
         let highest = lens.keys().next_back().copied().unwrap_or(0);
-        Ok(Self { disk, files, lens, open: None, end: 0, highest, segment_octets })
+        let condemned = BTreeSet::new();
+        Ok(Self { disk, files, lens, condemned, open: None, end: 0, highest, segment_octets })
     }
 
     pub(crate) fn segments(&self) -> Vec<u32> {
         self.lens.keys().copied().collect()
     }
 
+    /// The oldest segment whose records anybody may find again.
     pub(crate) fn oldest(&self) -> Option<u32> {
-        self.lens.keys().next().copied()
+        let here = self.lens.keys().next().copied();
+        let condemned = self.condemned.first().copied();
+        here.into_iter().chain(condemned).min()
     }
 
     pub(crate) fn len_of(&self, segment: u32) -> u64 {
@@ -119,7 +171,7 @@ impl Log {
             let file = self.disk.open(&file_name(next), true)?;
             self.highest = next;
             self.disk.sync()?;
-            self.files.insert(next, Arc::clone(&file));
+            self.files.insert(next, At::Near(Arc::clone(&file)));
             self.lens.insert(next, 0);
             self.open = Some((next, file));
             self.end = 0;
@@ -163,7 +215,9 @@ impl Log {
 
     /// Removes a segment that nothing alive is in.
     pub(crate) fn remove(&mut self, segment: u32) -> io::Result<()> {
-        self.disk.remove(&file_name(segment))?;
+        if self.files.is_near(segment) {
+            self.disk.remove(&file_name(segment))?;
+        }
         self.lens.remove(&segment);
         self.files.remove(segment);
         self.disk.sync()

@@ -1,9 +1,12 @@
 //! Reading: by name, by prefix, fresh or not, and what there is under a prefix.
 
 use crate::Error;
+use crate::disk::DiskFile;
 use crate::entry::{ENTRY, Entry};
+use crate::far::{FarRange, FarSegment};
 use crate::index::{FRESH, PACKETS, behind};
-use crate::record::{HEADER, Record, is_head, padded};
+use crate::log::At;
+use crate::record::{HEADER, Place, Record, is_head, padded};
 use crate::shared::Shared;
 use onym_crypto::digest::implicit_digest;
 use onym_frame::{Buf, BufPool};
@@ -14,6 +17,7 @@ use onym_wire::name::{Name, NameRef};
 use redb::{ReadOnlyTable, ReadableDatabase as _};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -60,6 +64,8 @@ pub struct Reader {
     small: BufPool,
     /// Behind the packet that was read last.
     next: (u32, u64),
+    /// Whether it waits for the bucket.
+    waits: bool,
 }
 
 impl fmt::Debug for Reader {
@@ -83,7 +89,14 @@ impl Reader {
             large: BufPool::new(BLOCK, BLOCKS * 2),
             small: BufPool::new(padded(PACKET_LEN_MAX), 256),
             next: (0, 0),
+            waits: true,
         }
+    }
+
+    /// The same, and it never waits for a bucket: what would have to is [`Error::Far`].
+    #[must_use]
+    pub fn without_waiting(self) -> Self {
+        Self { waits: false, ..self }
     }
 
     /// Takes the present state of the index.
@@ -359,28 +372,62 @@ impl Reader {
             .filter(|found| is_it(found.body))
             .map(|found| record.slice_of(found.body));
         if packet.is_none() {
-            self.shared.damaged.fetch_add(1, Ordering::Relaxed);
-            tracing::warn!(%name, segment = place.segment, offset = start, "store-packet-damaged");
+            self.is_damaged(name, place, len);
         }
         Ok(Ok(packet))
+    }
+
+    #[cold]
+    fn is_damaged(&mut self, name: NameRef<'_>, place: Place, len: usize) {
+        let (segment, offset) = (place.segment, place.offset);
+        if let Some(At::Far(there)) = self.shared.files.find(segment) {
+            there.is_wrong(u64::from(offset), len);
+            self.blocks.retain(|block| block.segment != segment);
+        } else {
+            self.shared.damaged.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(%name, segment, offset, "store-packet-damaged");
+        }
+    }
+
+    /// Copies what is in the bucket only, and waits for it if it may.
+    fn come(
+        &self,
+        there: &Arc<FarSegment>,
+        at: u64,
+        len: usize,
+        out: &mut [u8],
+    ) -> Result<usize, Error> {
+        loop {
+            if let Some(done) = there.copy(at, len, out) {
+                return Ok(done);
+            }
+            let range = FarRange { segment: Arc::clone(there), at, len };
+            if !self.waits {
+                return Err(Error::Far(range));
+            }
+            range.fetch().map_err(|error| Error::Bucket(error.to_string()))?;
+        }
     }
 
     /// Reads the record, and what follows it when packets are read in their order.
     fn read(&mut self, entry: &Entry, len: usize) -> Result<Result<Buf, Moved>, Error> {
         let place = entry.place;
-        let Some(file) = self.shared.files.get(place.segment) else { return Ok(Err(Moved)) };
+        let Some(at) = self.shared.files.find(place.segment) else { return Ok(Err(Moved)) };
         let start = u64::from(place.offset);
         let in_order = self.next == (place.segment, start);
         let mut chunk = if in_order { self.large.take() } else { self.small.take() };
         let want = if in_order { BLOCK } else { len };
-        let mut done = 0;
-        while done < len {
-            let n = file.read_at(start + done as u64, &mut chunk[done..want])?;
-            if n == 0 {
-                break;
-            }
-            done += n;
-        }
+        let done = match &at {
+            At::Near(file) => read_some(&**file, start, len, &mut chunk[..want])?,
+            At::Far(there) => match self.come(there, start, len, &mut chunk[..want]) {
+                Ok(done) => done,
+                Err(error) => {
+                    let pool = if in_order { &mut self.large } else { &mut self.small };
+                    pool.put_back(chunk);
+                    return Err(error);
+                }
+            },
+        };
         let pool = if in_order { &mut self.large } else { &mut self.small };
         let octets = pool.freeze(chunk).slice(0..done);
         if in_order {
@@ -392,6 +439,19 @@ impl Reader {
         }
         Ok(Ok(octets.slice(0..len.min(done))))
     }
+}
+
+/// Reads into `out` until there are `least` octets; how many.
+fn read_some(file: &dyn DiskFile, at: u64, least: usize, out: &mut [u8]) -> io::Result<usize> {
+    let mut done = 0;
+    while done < least {
+        let n = file.read_at(at + done as u64, &mut out[done..])?;
+        if n == 0 {
+            break;
+        }
+        done += n;
+    }
+    Ok(done)
 }
 
 impl View {

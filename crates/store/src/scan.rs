@@ -105,4 +105,14 @@ impl Scan {
     }
 }
 
+/// Records that are whole, and octets that belong to none.
+pub(crate) fn scan_all(file: Arc<dyn DiskFile>, segment: u32, len: u64) -> io::Result<(u64, u64)> {
+    let mut scan = Scan::new(file, segment, 0, len);
+    let mut records = 0;
+    while scan.next()?.is_some() {
+        records += 1;
+    }
+    Ok((records, scan.damaged_octets() + len.saturating_sub(scan.valid_end())))
+}
+
 const _: () = assert!(BODY_MAX + HEADER < u32::MAX as usize);

@@ -1,13 +1,16 @@
 //! A store for threads: one of its own that writes, any number that read.
 
 use crate::Error;
-use crate::change::{Change, Done, OwnerId, Refused};
+use crate::bucket::Afar;
+use crate::carrier::Carrier;
+use crate::change::{Change, OwnerId};
 use crate::disk::Disk;
 use crate::index::Note;
+use crate::job::{self, Answers, Job, OnDone};
 use crate::options::Options;
 use crate::reader::Reader;
 use crate::tally::Stats;
-use crate::writer::{Gone, Recovery, Scrubbed, Writer};
+use crate::writer::{Gone, Recovery, Scrubbed, Writer, scrub_far};
 use onym_crypto::edge::unix_now_ms;
 use onym_wire::name::{Name, NameRef};
 use std::sync::Arc;
@@ -16,16 +19,6 @@ use std::sync::mpsc::{
 };
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-type Answers = Vec<Result<Done, Refused>>;
-type OnDone = Box<dyn FnOnce(Answers) + Send>;
-type OnWriter = Box<dyn FnOnce(&mut Writer) + Send>;
-
-enum Job {
-    Apply(Vec<Change>, OnDone),
-    With(OnWriter),
-    End,
-}
 
 /// Octets and changes that are made in one group.
 const GROUP_OCTETS: usize = 4 << 20;
@@ -48,6 +41,7 @@ pub struct Store {
     reader: ReaderOf,
     recovery: Recovery,
     thread: Option<JoinHandle<()>>,
+    carrier: Option<Carrier>,
 }
 
 /// Makes readers without asking the thread that writes.
@@ -67,6 +61,23 @@ impl Store {
     pub fn open(disk: impl Disk + 'static, options: Options) -> Result<Self, Error> {
         let (writer, recovery) = Writer::open(Arc::new(disk), options, unix_now_ms())?;
         Self::start(writer, recovery, options)
+    }
+
+    /// As [`Store::open`], with a bucket for full segments, and a thread that brings them there.
+    ///
+    /// # Errors
+    /// Those of [`Writer::open_with`].
+    pub fn open_with(
+        disk: impl Disk + 'static,
+        afar: Option<&Afar>,
+        options: Options,
+    ) -> Result<Self, Error> {
+        let (writer, recovery) = Writer::open_with(Arc::new(disk), afar, options, unix_now_ms())?;
+        let mut store = Self::start(writer, recovery, options)?;
+        if afar.is_some() {
+            store.carrier = Some(Carrier::start(store.jobs.clone())?);
+        }
+        Ok(store)
     }
 
     /// As [`Store::open`], and what is oldest gives way ([`Writer::give_way`]).
@@ -90,7 +101,7 @@ impl Store {
         let thread = std::thread::Builder::new()
             .name("onym-store".into())
             .spawn(move || Worker::new(writer, queue).run())?;
-        Ok(Self { jobs, reader, recovery, thread: Some(thread) })
+        Ok(Self { jobs, reader, recovery, thread: Some(thread), carrier: None })
     }
 
     /// What the start found.
@@ -140,12 +151,7 @@ impl Store {
         &self,
         ask: impl FnOnce(&mut Writer) -> R + Send + 'static,
     ) -> Result<R, Error> {
-        let (say, hear) = channel();
-        let job = Job::With(Box::new(move |writer| {
-            let _ = say.send(ask(writer));
-        }));
-        self.jobs.send(job).map_err(|_| Error::Closed)?;
-        hear.recv().map_err(|_| Error::Closed)
+        job::with(&self.jobs, ask).ok_or(Error::Closed)
     }
 
     /// Has the thread that writes do something, when it comes to it; not when its queue is full.
@@ -198,17 +204,21 @@ impl Store {
         Ok(before.saturating_sub(self.stats()?.log_octets))
     }
 
-    /// Reads and checks everything, segment by segment.
+    /// Reads and checks everything, segment by segment; what is in the bucket only, from there.
     ///
     /// # Errors
     /// [`Error::Disk`] and [`Error::Index`].
     pub fn scrub(&self) -> Result<Scrubbed, Error> {
         let mut found = Scrubbed::default();
         for segment in self.with(|writer| writer.segments())? {
-            let one = self.with(move |writer| writer.scrub(segment))??;
+            let one = match self.with(move |writer| writer.far_file(segment))? {
+                Some((file, len)) => scrub_far(file, segment, len)?,
+                None => self.with(move |writer| writer.scrub(segment))??,
+            };
             found.records += one.records;
             found.damaged_octets += one.damaged_octets;
             found.lost += one.lost;
+            found.wrong_octets += one.wrong_octets;
         }
         Ok(found)
     }
@@ -216,6 +226,8 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
+        // It ends when the writer has; an errand that is out gives up by itself.
+        drop(self.carrier.take());
         let _ = self.jobs.send(Job::End);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

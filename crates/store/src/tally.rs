@@ -1,5 +1,6 @@
 //! How much there is, of whom and where.
 
+use crate::bucket::AfarStats;
 use crate::change::OwnerId;
 use crate::entry::Entry;
 use crate::record::padded;
@@ -64,6 +65,57 @@ impl InSegment {
             row.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |b| u64::from_le_bytes(*b))
         };
         Self { octets: number(0), packets: number(8), deletions: number(16) }
+    }
+}
+
+/// What the bucket has of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InBucket {
+    pub(crate) len: u64,
+    pub(crate) state: There,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum There {
+    /// Perhaps something: it is being put there.
+    Begun,
+    /// All of it; its checksum, unless it was found there.
+    Verified(Option<u32>),
+    /// It is to be removed once all segments up to this one are there.
+    Condemned(u32),
+}
+
+impl InBucket {
+    pub(crate) fn is_verified(&self) -> bool {
+        matches!(self.state, There::Verified(_))
+    }
+
+    pub(crate) fn encode(&self) -> [u8; 24] {
+        let (kind, number) = match self.state {
+            There::Begun => (0u32, 0),
+            There::Verified(Some(crc)) => (1, crc),
+            There::Verified(None) => (2, 0),
+            There::Condemned(behind) => (3, behind),
+        };
+        let mut out = [0; 24];
+        out[..8].copy_from_slice(&self.len.to_le_bytes());
+        out[8..12].copy_from_slice(&kind.to_le_bytes());
+        out[12..16].copy_from_slice(&number.to_le_bytes());
+        out
+    }
+
+    pub(crate) fn decode(row: &[u8; 24]) -> Self {
+        let u32_at = |at: usize| {
+            row.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |b| u32::from_le_bytes(*b))
+        };
+        let len = row.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
+        let state = match u32_at(8) {
+            1 => There::Verified(Some(u32_at(12))),
+            2 => There::Verified(None),
+            3 => There::Condemned(u32_at(12)),
+            _ => There::Begun,
+        };
+        Self { len, state }
     }
 }
 
@@ -193,4 +245,6 @@ pub struct Stats {
     pub read_only: bool,
     /// What the disk said last, while insertions fail.
     pub trouble: Option<String>,
+    /// The bucket, where there is one.
+    pub afar: Option<AfarStats>,
 }

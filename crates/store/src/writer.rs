@@ -2,10 +2,12 @@
 
 mod apply;
 mod compact;
+mod far;
 mod recover;
 mod ring;
 
 pub use compact::Scrubbed;
+pub(crate) use compact::scrub_far;
 pub use recover::Recovery;
 pub use ring::Gone;
 
@@ -19,6 +21,7 @@ use crate::reader::Reader;
 use crate::shared::Shared;
 use crate::tally::{Stats, Tally};
 use compact::Compaction;
+use far::FarSide;
 use onym_wire::name::{Name, NameRef};
 use redb::Durability;
 use std::collections::BTreeMap;
@@ -47,6 +50,8 @@ pub struct Writer {
     trouble: Option<String>,
     /// Who hears what goes; what is oldest gives way then.
     gone: Option<Gone>,
+    /// The bucket, where there is one.
+    afar: Option<FarSide>,
 }
 
 /// A group of changes that is being made.
@@ -245,6 +250,7 @@ impl Writer {
             damaged: self.shared.damaged.load(Ordering::Relaxed),
             read_only: self.read_only,
             trouble: self.trouble.clone(),
+            afar: self.afar_stats(),
         }
     }
 }

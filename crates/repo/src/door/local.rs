@@ -4,7 +4,7 @@ use super::Packets;
 use crate::answer::newest_object;
 use crate::repo::WantedRoot;
 use onym_crypto::edge::unix_now_ms;
-use onym_store::{Change, Done, Store};
+use onym_store::{AfarStats, Change, Done, Store};
 use onym_wire::data::Data;
 use onym_wire::name::Name;
 use serde::{Deserialize, Serialize};
@@ -103,6 +103,47 @@ pub struct Said {
     pub follow: Option<u64>,
     /// Jobs, as they are noted.
     pub jobs: Vec<serde_json::Value>,
+    /// Octets that the bucket gave and that belong to no record.
+    pub wrong_octets: u64,
+    /// The bucket, where full segments go to one.
+    pub bucket: Option<InBucket>,
+}
+
+/// What is said of a bucket.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct InBucket {
+    /// Files of the log that are there, verified.
+    pub segments: u64,
+    /// Their octets.
+    pub octets: u64,
+    /// Files of the log that are there only.
+    pub only_there: u64,
+    /// Full ones that are not there yet.
+    pub waiting: u64,
+    /// Octets of the log on this disk.
+    pub here_octets: u64,
+    /// Octets that were read from there since the start, to be served.
+    pub fetched_octets: u64,
+    /// Times that it gave what was not put there, since the start.
+    pub wrong: u64,
+    /// What it did last, in a sentence, while it does not do what it is asked.
+    pub trouble: Option<String>,
+}
+
+impl From<AfarStats> for InBucket {
+    fn from(there: AfarStats) -> Self {
+        Self {
+            segments: there.segments,
+            octets: there.octets,
+            only_there: there.far_only,
+            waiting: there.waiting,
+            here_octets: there.near_octets,
+            fetched_octets: there.fetched_octets,
+            wrong: there.wrong,
+            trouble: there.trouble,
+        }
+    }
 }
 
 impl Said {
@@ -283,6 +324,7 @@ fn answer(store: &Store, ask: Ask) -> Result<Said, onym_store::Error> {
                 segments: stats.segments,
                 damaged: stats.damaged,
                 trouble: stats.trouble,
+                bucket: stats.afar.map(InBucket::from),
                 ..Said::default()
             }
         }
@@ -294,6 +336,7 @@ fn answer(store: &Store, ask: Ask) -> Result<Said, onym_store::Error> {
                 packets: found.records,
                 damaged: found.lost,
                 octets: found.damaged_octets,
+                wrong_octets: found.wrong_octets,
                 ..Said::default()
             }
         }

@@ -2,7 +2,6 @@
 
 use super::{Asked, Error, GROUP, Repo, WAITING_MAX, parameters_of};
 use crate::admission::{Act, NotAdmitted};
-use crate::answer::StoreAnswers;
 use crate::group::GROUPS_MAX;
 use crate::ndnd::{self, Command, Join};
 use onym_client::producer::{Answer, Incoming};
@@ -143,7 +142,7 @@ impl Repo {
         if self.groups.contains(&group) {
             return Ok(true);
         }
-        let answers = StoreAnswers::new(self.store.reader(), Arc::clone(&self.options.signer));
+        let answers = self.answers();
         if !self.roots.contains(&group) {
             self.client.respond(group.clone(), Box::new(answers)).map_err(ClientError::from)?;
             let route = RouteOptions { cost: COST, ..RouteOptions::default() };

@@ -68,9 +68,12 @@ impl Writer {
 
     fn is_disk_full(&mut self, octets: u64) -> bool {
         if self.free_credit < octets {
-            let free = self.disk.free().unwrap_or(u64::MAX);
-            if free < self.options.bounds.free_min_octets.saturating_add(octets) {
-                return true;
+            let want = self.options.bounds.free_min_octets.saturating_add(octets);
+            while self.disk.free().unwrap_or(u64::MAX) < want {
+                // What the bucket has makes room.
+                if !self.leave_one().unwrap_or(false) {
+                    return true;
+                }
             }
             self.free_credit = FREE_STEP.max(octets);
         }

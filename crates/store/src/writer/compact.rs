@@ -3,18 +3,19 @@
 use super::recover::entry_of;
 use super::{Group, Writer};
 use crate::Error;
-use crate::disk::read_exact;
+use crate::disk::{DiskFile, read_exact};
 use crate::entry::Entry;
 use crate::record::{HEADER, Kind, Place, Record, note_parts, padded};
-use crate::scan::Scan;
+use crate::scan::{Scan, scan_all};
 use crate::tally::InSegment;
 use onym_wire::data::Data;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A segment that is being copied.
 #[derive(Debug)]
 pub(super) struct Compaction {
-    segment: u32,
+    pub(super) segment: u32,
     scan: Scan,
 }
 
@@ -27,6 +28,8 @@ pub struct Scrubbed {
     pub damaged_octets: u64,
     /// Packets that were taken out of the index.
     pub lost: u64,
+    /// Octets that the bucket gave and that belong to no valid record.
+    pub wrong_octets: u64,
 }
 
 /// What is due at once, at most.
@@ -55,8 +58,9 @@ impl Writer {
         Ok(taken.map_err(Error::Index)? == DUE_MAX)
     }
 
-    /// The segment with the smallest share of living octets, if that is below `share`.
-    fn victim(&self, share: f64) -> Option<u32> {
+    /// The segment with the smallest share of living octets, if that is below `share`. One that is in
+    /// the bucket only is called back, unless nothing in it is alive.
+    fn victim(&mut self, share: f64) -> Option<u32> {
         let open = self.log.open_segment();
         let oldest = self.log.oldest();
         // Deletions are dropped with the oldest segment only.
@@ -65,16 +69,27 @@ impl Writer {
             let of = |u: &InSegment| u.octets + if deletions { u.deletions } else { 0 };
             self.tally.segments.get(&segment).map_or(0, of)
         };
-        self.log
+        let busy = |segment: u32| self.afar.as_ref().is_some_and(|side| side.is_busy(segment));
+        let mut below: Vec<(f64, u32)> = self
+            .log
             .segments()
             .into_iter()
-            .filter(|segment| Some(*segment) != open)
+            .filter(|segment| Some(*segment) != open && !busy(*segment))
             .map(|segment| {
                 (alive(segment) as f64 / self.log.len_of(segment).max(1) as f64, segment)
             })
             .filter(|(living, _)| *living < share)
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, segment)| segment)
+            .collect();
+        below.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (living, segment) in below {
+            if self.log.is_near(segment) || living == 0.0 {
+                return Some(segment);
+            }
+            if let Some(side) = &mut self.afar {
+                side.want(segment);
+            }
+        }
+        None
     }
 
     /// A step of compaction: copies up to 1 MiB of a segment of which less than `share` is alive.
@@ -90,7 +105,10 @@ impl Writer {
             Some(compaction) => compaction,
             None => {
                 let Some(segment) = self.victim(share) else { return Ok(false) };
-                let Some(file) = self.log.file(segment) else { return Ok(false) };
+                let Some(file) = self.log.file(segment) else {
+                    self.remove_segment(segment)?;
+                    return Ok(true);
+                };
                 let len = self.log.len_of(segment);
                 Compaction { segment, scan: Scan::new(file, segment, 0, len) }
             }
@@ -127,27 +145,34 @@ impl Writer {
         if self.tally.segments.get(&segment).is_some_and(|u| u.packets > 0) {
             self.drop_unreadable(segment)?;
         }
+        let behind = self.log.place().segment;
+        let condemned = self.afar.as_ref().and_then(|side| side.condemned(segment, behind));
         // The copies, and that the segment is gone, are durable before the file is.
         let removed = self.group(0, true, |group| {
             group.tables.remove_segment(segment)?;
+            if condemned.is_some() {
+                group.tables.put_far(segment, condemned.as_ref())?;
+            }
             group.tally.segments.remove(&segment);
             group.moved = true;
             Ok(())
         });
         removed.map_err(Error::Index)?;
+        if let (Some(side), Some(condemned)) = (&mut self.afar, condemned) {
+            side.is(segment, condemned);
+            self.log.condemn(segment);
+        }
         self.log.remove(segment)?;
         Ok(())
     }
 
     /// Takes packets of `segment` out of the index that cannot be read; how many.
     fn drop_unreadable(&mut self, segment: u32) -> Result<u64, Error> {
-        let file = self.log.file(segment);
+        let Some(file) = self.log.file(segment) else { return Ok(0) };
         let lost = self.drop_those(segment, |entry| {
             let mut octets = vec![0; HEADER + entry.len as usize];
-            !file.as_ref().is_some_and(|file| {
-                read_exact(&**file, u64::from(entry.place.offset), &mut octets).is_ok()
-                    && Record::read(&octets, entry.place).is_some()
-            })
+            !(read_exact(&*file, u64::from(entry.place.offset), &mut octets).is_ok()
+                && Record::read(&octets, entry.place).is_some())
         })?;
         self.shared.damaged.fetch_add(lost, Ordering::Relaxed);
         Ok(lost)
@@ -191,24 +216,32 @@ impl Writer {
         self.log.segments()
     }
 
-    /// Reads and checks a whole segment; what is damaged is taken out of the index.
+    /// Reads and checks a whole segment on the disk; what is damaged is taken out of the index.
     ///
     /// # Errors
     /// [`Error::Disk`] and [`Error::Index`].
     pub fn scrub(&mut self, segment: u32) -> Result<Scrubbed, Error> {
         let Some(file) = self.log.file(segment) else { return Ok(Scrubbed::default()) };
         let len = self.log.len_of(segment);
-        let mut scan = Scan::new(file, segment, 0, len);
-        let mut found = Scrubbed::default();
-        while scan.next()?.is_some() {
-            found.records += 1;
-        }
-        found.damaged_octets = scan.damaged_octets() + len.saturating_sub(scan.valid_end());
+        let (records, damaged_octets) = scan_all(file, segment, len)?;
+        let mut found = Scrubbed { records, damaged_octets, ..Scrubbed::default() };
         if found.damaged_octets > 0 && !self.read_only {
             found.lost = self.drop_unreadable(segment)?;
         }
         Ok(found)
     }
+}
+
+/// Reads and checks a segment that is in the bucket only. What is wrong there stays in the index: it
+/// may be right another time.
+pub(crate) fn scrub_far(
+    file: Arc<dyn DiskFile>,
+    segment: u32,
+    len: u64,
+) -> Result<Scrubbed, Error> {
+    let all = scan_all(file, segment, len);
+    let (records, wrong_octets) = all.map_err(|error| Error::Bucket(error.to_string()))?;
+    Ok(Scrubbed { records, wrong_octets, ..Scrubbed::default() })
 }
 
 impl Group<'_, '_> {

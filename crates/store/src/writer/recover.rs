@@ -1,8 +1,9 @@
 //! Opening a store: the index at its last durable commit, then the log after it.
 
 use super::apply::{OWN, fresh_until};
-use super::{Group, Shared, Writer};
+use super::{FarSide, Group, Shared, Writer};
 use crate::Error;
+use crate::bucket::Afar;
 use crate::change::OwnerId;
 use crate::disk::Disk;
 use crate::entry::Entry;
@@ -48,6 +49,21 @@ impl Writer {
         options: Options,
         now_ms: u64,
     ) -> Result<(Self, Recovery), Error> {
+        Self::open_with(disk, None, options, now_ms)
+    }
+
+    /// As [`Writer::open`], with a bucket for full segments. Waits for the bucket when it is used for
+    /// the first time, and when the index has to be made again.
+    ///
+    /// # Errors
+    /// Those of [`Writer::open`]; [`Error::Bucket`] when the bucket has to be read and does not answer,
+    /// or belongs to another store.
+    pub fn open_with(
+        disk: Arc<dyn Disk>,
+        afar: Option<&Afar>,
+        options: Options,
+        now_ms: u64,
+    ) -> Result<(Self, Recovery), Error> {
         if !disk.lock()? {
             return Err(Error::Locked);
         }
@@ -61,6 +77,7 @@ impl Writer {
             moves: AtomicU64::new(0),
             damaged: AtomicU64::new(0),
         });
+        let afar = afar.map(|afar| FarSide::open(&*disk, afar)).transpose()?;
         let mut writer = Self {
             disk,
             options,
@@ -76,6 +93,7 @@ impl Writer {
             buffer: Vec::new(),
             trouble: None,
             gone: None,
+            afar,
         };
         let recovery = match writer.open_index(now_ms, true) {
             Err(Error::Index(why)) if !read_only => {
@@ -113,6 +131,7 @@ impl Writer {
             file => Index::in_memory(file, cache)?,
         };
         let (applied, tally) = index.load()?;
+        self.find_far(&index, applied)?;
         self.tally = tally;
         self.compaction = None;
         self.since_checkpoint = 0;
@@ -148,7 +167,7 @@ impl Writer {
         for segment in &segments {
             // Compacted away, and the removal did not reach the disk.
             if *segment < applied.segment && !self.tally.segments.contains_key(segment) {
-                if !self.read_only {
+                if !self.read_only && self.log.is_near(*segment) {
                     self.log.remove(*segment)?;
                 }
                 continue;
@@ -158,7 +177,9 @@ impl Writer {
             }
             let from = if *segment == applied.segment { applied.offset } else { 0 };
             let end = self.replay_segment(now_ms, *segment, u64::from(from), &mut recovery)?;
-            if segments.last() == Some(segment) && !self.read_only && starts {
+            // What the bucket may have is not written on.
+            let is_known = self.afar.as_ref().is_some_and(|side| side.knows(*segment));
+            if segments.last() == Some(segment) && !self.read_only && starts && !is_known {
                 recovery.cut_octets = self.log.len_of(*segment).saturating_sub(end);
                 self.log.go_on(*segment, end)?;
             }
@@ -176,14 +197,17 @@ impl Writer {
         from: u64,
         recovery: &mut Recovery,
     ) -> Result<u64, Error> {
-        let Some(file) = self.log.file(segment) else { return Ok(from) };
+        let far = || self.far_file(segment).map(|(file, _)| file);
+        let Some(file) = self.log.file(segment).or_else(far) else { return Ok(from) };
         let mut scan = Scan::new(Arc::clone(&file), segment, from, self.log.len_of(segment));
         loop {
             let mut done = 0;
             let mut failed = None;
             self.replay_group(&mut scan, now_ms, segment, &mut done, &mut failed)?;
-            if let Some(error) = failed {
-                return Err(Error::Disk(error));
+            match failed {
+                Some(error) if self.log.is_near(segment) => return Err(Error::Disk(error)),
+                Some(error) => return Err(Error::Bucket(error.to_string())),
+                None => {}
             }
             recovery.records += done as u64;
             if done < STEP {

@@ -2,7 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 use onym_crypto::signer::write_digest_data;
-use onym_store::{Disk, DiskFile};
+use onym_store::{Bucket, Disk, DiskFile};
 use onym_wire::{DataBuilder, Name};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -212,6 +212,10 @@ impl FaultyDisk {
         }
     }
 
+    pub fn files(&self) -> Vec<String> {
+        self.state.lock().unwrap().names.keys().cloned().collect()
+    }
+
     pub fn remove_quietly(&self, name: &str) {
         let mut state = self.state.lock().unwrap();
         state.names.remove(name);
@@ -247,6 +251,14 @@ impl Disk for FaultyDisk {
         let mut state = self.state.lock().unwrap();
         state.call(self.life)?;
         state.names.remove(name).map(|_| ()).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap();
+        state.call(self.life)?;
+        let id = state.names.remove(from).ok_or(io::ErrorKind::NotFound)?;
+        state.names.insert(to.to_owned(), id);
+        Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -327,6 +339,89 @@ impl DiskFile for FaultyFile {
                 Err(_) => {}
             }
             call
+        })
+    }
+}
+
+/// A bucket in memory that fails, tears and lies.
+#[derive(Debug, Clone, Default)]
+pub struct FaultyBucket(Arc<Mutex<Objects>>);
+
+#[derive(Debug, Default)]
+pub struct Objects {
+    pub objects: BTreeMap<String, Vec<u8>>,
+    /// Nothing answers.
+    pub is_away: bool,
+    /// Reads give other octets.
+    pub lies: bool,
+    /// The next object that is put is cut in half, and the bucket says that it has it.
+    pub tears: bool,
+    /// The call after so many more fails, and has done a part of it.
+    pub fail_after: Option<u64>,
+    pub reads: u64,
+}
+
+impl FaultyBucket {
+    pub fn with<R>(&self, what: impl FnOnce(&mut Objects) -> R) -> R {
+        what(&mut self.0.lock().unwrap())
+    }
+
+    pub fn segments(&self) -> Vec<String> {
+        let is_segment = |name: &&String| name.ends_with(".log");
+        self.with(|there| there.objects.keys().filter(is_segment).cloned().collect())
+    }
+
+    fn call<R>(&self, what: impl FnOnce(&mut Objects) -> R) -> io::Result<R> {
+        self.with(|there| {
+            let fails = there.fail_after == Some(0);
+            there.fail_after = there.fail_after.and_then(|calls| calls.checked_sub(1));
+            if there.is_away || fails {
+                return Err(io::Error::other("the bucket does not answer"));
+            }
+            Ok(what(there))
+        })
+    }
+}
+
+impl Bucket for FaultyBucket {
+    fn list(&self) -> io::Result<Vec<(String, u64)>> {
+        self.call(|there| {
+            there.objects.iter().map(|(name, o)| (name.clone(), o.len() as u64)).collect()
+        })
+    }
+
+    fn put(&self, name: &str, octets: &mut dyn io::Read, len: u64) -> io::Result<()> {
+        let mut whole = Vec::new();
+        octets.read_to_end(&mut whole)?;
+        assert_eq!(whole.len() as u64, len);
+        self.call(|there| {
+            if std::mem::take(&mut there.tears) {
+                whole.truncate(whole.len() / 2);
+            }
+            there.objects.insert(name.to_owned(), whole);
+        })
+    }
+
+    fn len(&self, name: &str) -> io::Result<Option<u64>> {
+        self.call(|there| there.objects.get(name).map(|octets| octets.len() as u64))
+    }
+
+    fn read(&self, name: &str, at: u64, len: usize) -> io::Result<Vec<u8>> {
+        self.call(|there| {
+            there.reads += 1;
+            let octets = there.objects.get(name).ok_or(io::ErrorKind::NotFound)?;
+            let from = octets.get(at as usize..).unwrap_or_default();
+            let mut read = from[..len.min(from.len())].to_vec();
+            if there.lies && name.ends_with(".log") {
+                read.iter_mut().step_by(64).for_each(|octet| *octet ^= 1);
+            }
+            Ok(read)
+        })?
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.call(|there| {
+            there.objects.remove(name);
         })
     }
 }
