@@ -13,7 +13,7 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 
 declare -A commands=(
   [base]="gcc:gcc make:make curl:curl git:git ip:iproute2 unshare:util-linux"
-  [test]="valgrind:valgrind python3:python3 node:nodejs npm:npm openssl:openssl socat:socat chromium:chromium etcd:etcd-server tcpdump:tcpdump tshark:tshark mmdebstrap:mmdebstrap rpmbuild:rpm softhsm2-util:softhsm2 iptables:iptables swtpm:swtpm tpm2-abrmd:tpm2-abrmd tpm2_ptool:libtpm2-pkcs11-tools dbus-run-session:dbus-daemon dbus-send:dbus-bin mosquitto_pub:mosquitto-clients"
+  [test]="valgrind:valgrind python3:python3 node:nodejs npm:npm openssl:openssl socat:socat chromium:chromium etcd:etcd-server tcpdump:tcpdump tshark:tshark mmdebstrap:mmdebstrap rpmbuild:rpm softhsm2-util:softhsm2 iptables:iptables swtpm:swtpm tpm2-abrmd:tpm2-abrmd tpm2_ptool:libtpm2-pkcs11-tools dbus-run-session:dbus-daemon dbus-send:dbus-bin mosquitto_pub:mosquitto-clients ffmpeg:ffmpeg aria2c:aria2"
   [kernel]="qemu-system-x86_64:qemu-system-x86 cpio:cpio xz:xz-utils strip:binutils python3:python3"
   [kernel-debug]="flex:flex bison:bison bc:bc perl:perl sparse:sparse"
 )

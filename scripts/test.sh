@@ -66,6 +66,7 @@ if [ "$mode" = all ]; then
   stage push-lans tests/push-lans/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage push-found tests/push-lans/found.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage push-takeover tests/push-lans/takeover.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
+  stage video tests/video/run.sh "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage mqtt tests/mqtt/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage routing tests/routing/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage service-ethernet tests/service-ethernet/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"

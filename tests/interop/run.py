@@ -142,6 +142,9 @@ class Setup:
         return Program([self.python, HERE / 'python/peer.py', *arguments], node=node,
                        HOME=str(self.folder))
 
+    def ndncat(self, *arguments, node):
+        return Program(['node', HERE / 'ndncat/node_modules/@ndn/cat/cli.cjs', *arguments], node=node).finish()
+
     def ndnts_certificates(self, *arguments, node):
         return Program(['node', HERE / 'ndnts/certificates.mjs', *arguments], node=node)
 
@@ -411,6 +414,35 @@ def ndnts_chats_with_onym_by_state_vector_sync(setup):
             theirs.wait_for('/8=onym: once more')
 
 
+def ndncat_copies_folders_from_serve_and_from_a_repository(setup):
+    """NDNts's file client, the program, goes through folders and fetches files, their times included."""
+    shelf, store = setup.folder / 'shelf', setup.folder / 'store'
+    (shelf / 'deep/er').mkdir(parents=True)
+    shutil.copy(setup.file, shelf / 'long')
+    (shelf / 'none').write_bytes(b'')
+    (shelf / 'deep/one.txt').write_text('one\n')
+    (shelf / 'deep/er/a b=c').write_bytes(random.Random(7).randbytes(6145))
+    for at, path in enumerate(found for found in shelf.rglob('*') if found.is_file()):
+        os.utime(path, (1_700_000_000 + at, 1_700_000_000 + at))
+
+    def tree(folder):
+        files = (path for path in folder.rglob('*') if path.is_file())
+        return {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime) for path in files}
+
+    onym = setup.onym
+    Program([onym, 'repo', 'add', shelf, '--store', store, '--as', '/kept/shelf']).finish()
+    with setup.node() as node, Program([onym, 'serve', shelf, '/made/shelf', '--node', node.unix]) as serve, \
+            Program([onym, 'repo', 'run', '--store', store, '--name', '/kept', '--serve', '/kept/shelf',
+                     '--node', node.unix]) as repo:
+        for program in (serve, repo):
+            program.wait_for('ready')
+        for name in ('/made/shelf', '/kept/shelf'):
+            out = setup.folder / f'of{name.replace("/", "-")}'
+            said = setup.ndncat('file-client', name, out, node=node.unix)
+            expect(f'FOLDER {out} folders=1 files=2' in said, said)
+            expect(tree(out) == tree(shelf), f'{name}: not the same files\n{said}')
+
+
 def ndnts_gets_a_certificate_from_our_authority(setup):
     keys, anchor = setup.folder / 'keys', setup.folder / 'ca.ndncert'
     with setup.node() as node:
@@ -611,6 +643,7 @@ CASES = {
         (None, ndnts_fetches_over_tls_by_the_certificate_of_now),
         (None, ndnts_manages_a_node),
         (None, ndnts_chats_with_onym_by_state_vector_sync),
+        (None, ndncat_copies_folders_from_serve_and_from_a_repository),
         (None, ndnts_gets_a_certificate_from_our_authority),
         (None, onym_gets_and_renews_a_certificate_from_the_authority_of_ndnts),
     ],

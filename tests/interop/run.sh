@@ -22,6 +22,10 @@ ndnts_ready() {
     [ "$(node_major)" -ge 20 ] || [ -e node_modules/node ] ||
       npm install --silent --no-save --no-package-lock --no-audit --no-fund node@20
   ) || return 1
+  (
+    cd tests/interop/ndncat
+    [ -e node_modules/@ndn/cat ] || npm install --silent --no-package-lock --no-audit --no-fund
+  ) || return 1
   [ "$(node_major)" -ge 20 ] || PATH=$PWD/tests/interop/ndnts/node_modules/.bin:$PATH
   [ "$(node_major)" -ge 20 ]
 }

@@ -82,6 +82,7 @@ commands! {
     Chat(chat) in "Content",
     Repo(repo) in "Content",
     Serve(serve) in "Content",
+    Video(video) in "Content",
     Ls(ls) in "Content",
     Cp(cp) in "Content",
     Sync(sync) in "Content",

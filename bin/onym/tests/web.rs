@@ -7,66 +7,12 @@ mod support;
 use std::collections::HashMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use support::http::Gateway;
 use support::{Place, Running, noise, wait_until};
-
-/// An answer: its status, headers in small letters, body.
-struct Answer {
-    status: u16,
-    headers: HashMap<String, String>,
-    body: Vec<u8>,
-}
-
-impl Answer {
-    fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", String::as_str)
-    }
-}
-
-/// A gateway, and where it listens.
-struct Gateway {
-    _process: Running,
-    address: String,
-}
-
-impl Gateway {
-    fn start(place: &Place, more: &[&str]) -> Self {
-        let mut args = vec!["gateway", "http", "--listen", "127.0.0.1:0"];
-        args.extend(more);
-        let mut process = place.start(&args);
-        process.wait_for("ready: http://");
-        let said = process.out.text();
-        let address = said.trim().strip_prefix("ready: http://").unwrap();
-        Self { address: address.strip_suffix("/ndn/").unwrap().to_owned(), _process: process }
-    }
-
-    /// One request on a connection of its own.
-    fn ask(&self, method: &str, path: &str, lines: &[&str]) -> Answer {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
-        for line in lines {
-            head += line;
-            head += "\r\n";
-        }
-        stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
-        let mut all = Vec::new();
-        stream.read_to_end(&mut all).unwrap();
-        let end = all.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
-        let head = String::from_utf8(all[..end].to_vec()).unwrap();
-        let (line, rest) = head.split_once("\r\n").unwrap_or((&head, ""));
-        let headers = rest.lines().filter_map(|line| line.split_once(": "));
-        let headers = headers.map(|(n, v)| (n.to_lowercase(), v.to_owned())).collect();
-        let status = line.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, headers, body: all[end + 4..].to_vec() }
-    }
-
-    fn get(&self, path: &str, lines: &[&str]) -> Answer {
-        self.ask("GET", path, lines)
-    }
-}
 
 /// Law: what HTTP clients may ask of a file, they get of a name: all of it or a part, only if it
 /// changed, only its head; a version is for ever.

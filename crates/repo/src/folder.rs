@@ -4,6 +4,7 @@
 use crate::file::{FILE, FOLDER, FileMetadata, LISTED_MAX, Listed, write_listing};
 use crate::reply::{self, Made};
 use onym_client::producer::{Answer, Incoming, Respond};
+use onym_client::serve::ServeCounters;
 use onym_crypto::edge::unix_now_ms;
 use onym_crypto::signer::Signer;
 use onym_wire::NackReason;
@@ -16,6 +17,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Files and listings that are kept open, at most; the one opened first gives way.
 const OPEN_MAX: usize = 64;
@@ -23,6 +26,37 @@ const OPEN_MAX: usize = 64;
 const DEPTH_MAX: usize = 64;
 /// Entries of a folder that are looked at for a listing, at most.
 const LOOKED_MAX: usize = 2 * LISTED_MAX;
+
+/// How long what stands is taken to stand on, at most, in milliseconds.
+const STANDS_MAX_MS: u64 = 60_000;
+/// The same of playlists.
+const PLAYLIST_STANDS_MAX_MS: u64 = 1000;
+
+/// How long caches take the metadata of a file as fresh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Freshness {
+    /// For the one who asks: a change is seen at once.
+    Asked,
+    /// As long as the file has stood unchanged, a minute at most; a playlist a quarter of that, a
+    /// second at most. However many ask for a file, few of them are asked on.
+    Standing,
+}
+
+impl Freshness {
+    /// Milliseconds for the file `name` that changed `age_ms` ago.
+    fn of(self, name: &[u8], age_ms: u64) -> u64 {
+        match self {
+            Self::Asked => 1,
+            Self::Standing if is_playlist(name) => (age_ms / 4).clamp(1, PLAYLIST_STANDS_MAX_MS),
+            Self::Standing => age_ms.clamp(1, STANDS_MAX_MS),
+        }
+    }
+}
+
+/// Whether a file is written again and again while a stream is made.
+fn is_playlist(name: &[u8]) -> bool {
+    name.ends_with(b".m3u8") || name.ends_with(b".mpd")
+}
 
 /// What an open name has.
 #[derive(Debug)]
@@ -42,7 +76,9 @@ pub struct FolderAnswers {
     prefix: Name,
     signer: Signer,
     segment_size: u64,
+    freshness: Freshness,
     open: VecDeque<(Name, Content)>,
+    counters: Arc<ServeCounters>,
 }
 
 /// What is at a path.
@@ -60,7 +96,20 @@ impl FolderAnswers {
         let root =
             open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let segment_size = u64::from(segment_size.clamp(1, 8192));
-        Ok(Self { root, prefix, signer, segment_size, open: VecDeque::new() })
+        let (freshness, open, counters) = (Freshness::Asked, VecDeque::new(), Arc::default());
+        Ok(Self { root, prefix, signer, segment_size, freshness, open, counters })
+    }
+
+    /// With metadata of files that are fresh for as long as `freshness` says.
+    #[must_use]
+    pub fn with_freshness(self, freshness: Freshness) -> Self {
+        Self { freshness, ..self }
+    }
+
+    /// What was sent, as it is counted.
+    #[must_use]
+    pub fn counters(&self) -> Arc<ServeCounters> {
+        Arc::clone(&self.counters)
     }
 
     fn answer(&mut self, incoming: &Incoming, out: &mut Vec<u8>) -> io::Result<Answer> {
@@ -128,6 +177,7 @@ impl FolderAnswers {
             versioned.append_generic(component.value);
         }
         let stat = &found.stat;
+        let mut made = Made::at(unix_now_ms());
         let mut metadata = FileMetadata {
             mtime_ns: mtime_ns(stat),
             ctime_ns: Some(nanoseconds(stat.st_ctime, stat.st_ctime_nsec)),
@@ -141,6 +191,11 @@ impl FolderAnswers {
                 metadata.last_segment = Some(self.last_segment(size));
                 metadata.segment_size = Some(self.segment_size);
                 metadata.size = Some(size);
+                // A file that is moved here changes now, whatever it says of its content.
+                let changed_ns = metadata.mtime_ns.max(metadata.ctime_ns.unwrap_or(0));
+                let age_ms = made.now_ms.saturating_sub(changed_ns / 1_000_000);
+                let file = path.last().map_or(&b""[..], |component| component.value);
+                made.freshness_ms = self.freshness.of(file, age_ms);
                 self.keep(versioned.clone(), Content::File(File::from(found.fd)));
             }
             FileType::Directory => {
@@ -152,7 +207,7 @@ impl FolderAnswers {
             _ => return Ok(reply::nothing(&self.signer, asked, 1, out)),
         }
         metadata.name = versioned;
-        Ok(reply::metadata(&self.signer, asked, Made::at(unix_now_ms()), &metadata, out))
+        Ok(reply::metadata(&self.signer, asked, made, &metadata, out))
     }
 
     fn last_segment(&self, size: u64) -> u64 {
@@ -287,9 +342,40 @@ fn listing(folder: OwnedFd) -> io::Result<Vec<u8>> {
 
 impl Respond for FolderAnswers {
     fn respond(&mut self, incoming: &Incoming, out: &mut Vec<u8>) -> Answer {
-        self.answer(incoming, out).unwrap_or_else(|error| {
+        let answer = self.answer(incoming, out).unwrap_or_else(|error| {
             tracing::warn!(name = %incoming.interest().name, %error, "file-unavailable");
             Answer::Nack(NackReason::NONE)
-        })
+        });
+        let last = incoming.interest().name.last();
+        let counter = match &answer {
+            Answer::Nack(_) => &self.counters.refused,
+            _ if last.is_some_and(|c| c.is_keyword(b"metadata")) => &self.counters.metadata,
+            _ => &self.counters.segments,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Law: what has stood for a time is fresh for as long, so that the questions about a file grow
+    /// with the logarithm of its age and not with who asks; what is written again and again is seen
+    /// changed soon.
+    #[test]
+    fn what_stands_is_fresh_for_as_long_as_it_has_stood() {
+        for (name, age_ms, freshness_ms) in [
+            (&b"chunk-1.m4s"[..], 0, 1),
+            (b"chunk-1.m4s", 100, 100),
+            (b"chunk-1.m4s", 86_400_000, 60_000),
+            (b"live.m3u8", 3, 1),
+            (b"live.m3u8", 1000, 250),
+            (b"manifest.mpd", 86_400_000, 1000),
+        ] {
+            assert_eq!(Freshness::Standing.of(name, age_ms), freshness_ms);
+            assert_eq!(Freshness::Asked.of(name, age_ms), 1);
+        }
     }
 }

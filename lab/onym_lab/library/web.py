@@ -133,13 +133,14 @@ def _link(a: str, end_a: str, ip_a: str, b: str, end_b: str, ip_b: str) -> None:
         call(["ip", "-n", where, "link", "set", end, "up"])
 
 
-def _sent(net: Net) -> int:
-    """Octets that the server's link has sent."""
+def sent_by(net: Net) -> int:
+    """Octets that the server's link has sent so far."""
     return int(net.run(net.server, "cat", "/sys/class/net/net/statistics/tx_bytes"))
 
 
 @contextmanager
-def _running(argv: Sequence[str | Path], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(argv: Sequence[str | Path], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program, with what it says in a file; it ends with the block."""
     with log.open("w") as file:
         child = subprocess.Popen(
             [str(a) for a in argv], stdin=subprocess.DEVNULL, stdout=file, stderr=file
@@ -155,7 +156,12 @@ def _running(argv: Sequence[str | Path], log: Path) -> Iterator[subprocess.Popen
             child.wait()
 
 
-def _until(what: str, is_so: Any, log: Path | None = None) -> None:
+def until(what: str, is_so: Any, log: Path | None = None) -> None:
+    """Wait until something is so.
+
+    Raises:
+        RuntimeError: It is not within 20 s; with the end of what the program said.
+    """
     end = time.monotonic() + 20
     while not is_so():
         if time.monotonic() > end:
@@ -165,7 +171,8 @@ def _until(what: str, is_so: Any, log: Path | None = None) -> None:
 
 
 @contextmanager
-def _nginx(net: Net, folder: Path, _file: Path) -> Iterator[None]:
+def nginx(net: Net, folder: Path, probe: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Serve the folder by HTTP, ``probe`` first; the server's process."""
     listens = f"listen {SERVER}:8081; listen {SERVER}:8082 http2;"
     config = (
         f"daemon off; master_process off; error_log {folder}/nginx.log; pid {folder}/nginx.pid;\n"
@@ -185,18 +192,37 @@ def _nginx(net: Net, folder: Path, _file: Path) -> Iterator[None]:
         folder / "nginx.conf",
     ]
 
-    def answers() -> bool:
-        probe = ["ip", "netns", "exec", net.clients, "curl", "-sfI", f"http://{SERVER}:8081/file"]
-        return subprocess.run(probe, capture_output=True, check=False).returncode == 0
+    url = f"http://{SERVER}:8081/{probe}"
 
-    with _running(argv, folder / "nginx.out"):
-        _until("nginx answers", answers, folder / "nginx.log")
+    def answers() -> bool:
+        asked = ["ip", "netns", "exec", net.clients, "curl", "-sfI", url]
+        return subprocess.run(asked, capture_output=True, check=False).returncode == 0
+
+    with running(argv, folder / "nginx.out") as child:
+        until("nginx answers", answers, folder / "nginx.log")
+        yield child
+
+
+@contextmanager
+def _http(net: Net, folder: Path, file: Path) -> Iterator[None]:
+    with nginx(net, folder, file.name):
         yield
 
 
 @contextmanager
 def _onym(net: Net, folder: Path, file: Path) -> Iterator[None]:
+    with nodes(net, folder), _served(folder, file, folder / "s.sock"):
+        yield
+
+
+@contextmanager
+def nodes(net: Net, folder: Path) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
+    """Run a node in each namespace, with a route for ``/web``: processes by ``s``, ``r``, ``c``.
+
+    The socket of each is ``s.sock``, ``r.sock``, ``c.sock`` in the folder.
+    """
     onym = program("onym")
+    found = {}
     with ExitStack() as stack:
         for name, where in (("s", net.server), ("r", net.router), ("c", net.clients)):
             settings = {
@@ -209,14 +235,13 @@ def _onym(net: Net, folder: Path, file: Path) -> Iterator[None]:
             for key, value in settings.items():
                 argv += ["--set", f"{key}={value}"]
             log = folder / f"{name}.log"
-            stack.enter_context(_running(argv, log))
-            _until(f"node {name} is ready", lambda log=log: "ready" in log.read_text(), log)
+            found[name] = stack.enter_context(running(argv, log))
+            until(f"node {name} is ready", lambda log=log: "ready" in log.read_text(), log)
         for name, peer in (("c", ROUTER_C), ("r", SERVER)):
             node = ["--node", f"unix://{folder}/{name}.sock"]
             call([onym, "face", "create", f"udp4://{peer}:6363", *node])
             call([onym, "route", "add", "/web", "--via", f"udp4://{peer}:6363", *node])
-        with _served(folder, file, folder / "s.sock"):
-            yield
+        yield found
 
 
 @contextmanager
@@ -226,8 +251,8 @@ def _served(folder: Path, file: Path, socket: Path) -> Iterator[None]:
     put: list[str | Path] = [onym, "put", "/web/file", file, "--node", node]
     put += ["--segment-size", "8000", "--freshness", "3600000"]
     peek = [str(onym), "peek", "/web/file/32=metadata", "--prefix", "--node", node]
-    with _running(put, folder / "put.log"):
-        _until(
+    with running(put, folder / "put.log"):
+        until(
             "the file is published",
             lambda: subprocess.run(peek, capture_output=True, check=False).returncode == 0,
             folder / "put.log",
@@ -259,8 +284,8 @@ def _foreign(name: str) -> Callable[[Net, Path, Path], AbstractContextManager[No
                 )
                 argv = ["ip", "netns", "exec", where, *forwarder.prepare(place)]
                 log = folder / f"{here}.log"
-                stack.enter_context(_running(argv, log))
-                _until(f"{name} {here} answers", lambda p=place: forwarder.is_up(p), log)
+                stack.enter_context(running(argv, log))
+                until(f"{name} {here} answers", lambda p=place: forwarder.is_up(p), log)
                 places.append(place)
             for place in places:
                 forwarder.settle(place)
@@ -318,9 +343,9 @@ def fetch(given: Mapping[str, Any], seed: int, folder: Path) -> list[Row]:
     file = folder / "file"
     file.write_bytes(bytes((seed + i) % 251 for i in range(1000)) * (options["octets"] // 1000))
     subject, count = str(options["subject"]), int(options["consumers"])
-    serve = _nginx if subject in HTTP else _onym if subject == "onym" else _foreign(subject)
+    serve = _http if subject in HTTP else _onym if subject == "onym" else _foreign(subject)
     with network(str(options["rate"]), float(options["loss"])) as net, serve(net, folder, file):
-        before = _sent(net)
+        before = sent_by(net)
         begun = time.monotonic()
         argv = _consumer(subject, net, folder)
         children = [
@@ -330,7 +355,7 @@ def fetch(given: Mapping[str, Any], seed: int, folder: Path) -> list[Row]:
             for _ in range(count)
         ]
         took = _await_all(children, begun)
-        sent = _sent(net) - before
+        sent = sent_by(net) - before
     done = [t for t in took if t is not None]
     octets = file.stat().st_size
     file.unlink()

@@ -55,3 +55,4 @@ pub(crate) mod top;
 pub(crate) mod topology;
 pub(crate) mod trace;
 pub(crate) mod trust;
+pub(crate) mod video;

@@ -179,6 +179,8 @@ const CASES: &[(&str, &[&str])] = &[
     ("trust compile", &["FILE"]),
     ("trust explain", &["--schema", "FILE", "/a"]),
     ("trust lint", &["FILE"]),
+    ("video", &[".", "/a"]),
+    ("video", &[".", "/a", "--publish", "x=/1/2"]),
 ];
 
 /// The commands without subcommands, from the reference that the parser writes.

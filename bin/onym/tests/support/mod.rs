@@ -3,6 +3,7 @@
 // Each test file uses a part of this.
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub(crate) mod http;
 pub(crate) mod managed;
 
 use serde_json::Value;

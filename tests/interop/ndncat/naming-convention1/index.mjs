@@ -1,0 +1,2 @@
+export const Segment = undefined;
+export const Version = undefined;
