@@ -15,44 +15,27 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-PATIENCE = 30.0
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+from nodes import PATIENCE, free_ports, running, settings, until
+
 # Lines are seen when they are said.
 LINES = ["stdbuf", "-oL"]
-
-
-def until(is_so: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
-
-
-def free_port(kind: int) -> int:
-    with socket.socket(socket.AF_INET, kind) as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Network:
     def __init__(self, onym: str, stack: ExitStack) -> None:
         self.onym, self.stack = onym, stack
         self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        self.udp = [free_port(socket.SOCK_DGRAM) for _ in range(2)]
+        self.udp = free_ports(socket.SOCK_DGRAM, 2)
         self.bridges = [self.node(at) for at in range(2)]
 
     def start(self, name: str, *words: str) -> tuple[subprocess.Popen[bytes], Path]:
         """A program that ends with the test, and the file with what it says."""
         said = self.folder / name
-        with said.open("w") as out:
-            ran = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT)
-        self.stack.callback(ran.wait, PATIENCE)
-        self.stack.callback(ran.kill)
-        return ran, said
+        return self.stack.enter_context(running(list(words), said)), said
 
     def node(self, at: int) -> int:
         """Starts a node and its bridge; the port of that."""
@@ -63,8 +46,7 @@ class Network:
             "push.enabled=true", f'push.node="{at + 1}"', f"push.roles={roles}",
             f'push.link=[{{face="udp4://127.0.0.1:{self.udp[1 - at]}"}}]',
         ]  # fmt: skip
-        words = [word for setting in sets for word in ("--set", setting)]
-        _, said = self.start(f"daemon{at}", self.onym, "daemon", *words)
+        _, said = self.start(f"daemon{at}", self.onym, "daemon", *settings(sets))
         until(lambda: "ready" in said.read_text(), f"daemon {at}")
         command = [*self.command(at), "gateway", "mqtt", "--listen", "127.0.0.1:0"]
         _, said = self.start(f"bridge{at}", *command)

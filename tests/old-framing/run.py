@@ -9,21 +9,18 @@ of the test sees and can send, as an old node would. Exit status 77: not root, o
 
 import ctypes
 import os
-import shutil
 import socket
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "clients/python"))
+sys.path[:0] = [str(Path(__file__).parents[n] / at) for n, at in ((1, "support"), (2, "clients/python"))]
+from nodes import inside, ip, is_root_with, running, settings, space, until
 from onym.push import App, Data, Id, Strategy
 
 ETHERTYPE = 0x080A
-PATIENCE = 30.0
 MACS = {"a": "02:00:00:00:00:0a", "b": "02:00:00:00:00:0b"}
 INSIDE = {"a": 1, "b": 2}
 LINK = {"a": 7, "b": 8}
@@ -46,26 +43,12 @@ def old_frame(filter_: bytes, payload: bytes, item: Id = ITEM) -> bytes:
     return filter_ + bytes([1, len(octets) // 8]) + octets + payload
 
 
-def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True)
-
-
-@contextmanager
-def space(name: str) -> Iterator[str]:
-    ip("netns", "add", name)
-    try:
-        ip("-n", name, "link", "set", "lo", "up")
-        yield name
-    finally:
-        ip("netns", "del", name)
-
-
 @contextmanager
 def daemon(onym: str, folder: str, name: str, netns: str) -> Iterator[str]:
     other = "b" if name == "a" else "a"
     uri = f"ether://[{MACS[other]}]"
     path = f"{folder}/{name}.sock"
-    settings = [
+    sets = [
         f'faces.unix.path="{path}"',
         "faces.udp.listen=[]",
         "faces.tcp.listen=[]",
@@ -76,26 +59,8 @@ def daemon(onym: str, folder: str, name: str, netns: str) -> Iterator[str]:
         f'face=[{{uri="{uri}", local="dev://eth0", framing="old-push"}}]',
         f'push.link=[{{face="{uri}", number={LINK[name]}}}]',
     ]
-    words = [word for setting in settings for word in ("--set", setting)]
-    log = Path(folder) / f"{name}.log"
-    with log.open("w") as out:
-        node = subprocess.Popen(["ip", "netns", "exec", netns, onym, "daemon", *words], stderr=out)
-    try:
-        until(lambda: "ready" in log.read_text(), f"daemon {name}: {log}")
+    with running(inside(netns, onym, "daemon", *settings(sets)), Path(folder) / f"{name}.log", "ready"):
         yield f"unix://{path}"
-    finally:
-        node.terminate()
-        node.wait(PATIENCE)
-        if sys.exc_info()[0]:
-            print(log.read_text(), file=sys.stderr)
-
-
-def until(is_so: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        if time.monotonic() > end:
-            raise AssertionError(f"{what}: did not come within {PATIENCE:.0f} s")
-        time.sleep(0.05)
 
 
 def listen(netns: str) -> socket.socket:
@@ -185,8 +150,7 @@ def check(onym: str, stack: ExitStack) -> None:
 
 
 def main() -> int:
-    if os.geteuid() != 0 or not shutil.which("ip"):
-        print("root and ip are needed")
+    if not is_root_with():
         return 77
     with ExitStack() as stack:
         check(str(Path(sys.argv[1]).resolve()), stack)

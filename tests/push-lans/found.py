@@ -9,16 +9,15 @@ without the key is no neighbour; one that is to serve takes over. Exit status 77
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "old-framing"))
-from run import PATIENCE, ip, space, until
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+from nodes import PATIENCE, inside, ip, is_root_with, running, settings, space, until
 
 KEY = 'push.key="of the house"'
 SETTINGS = {
@@ -29,21 +28,9 @@ SETTINGS = {
 }
 
 
-@contextmanager
-def daemon(onym: str, folder: Path, name: str, netns: str) -> Iterator[None]:
-    words = [f'faces.unix.path="{folder}/{name}.sock"', "push.enabled=true", *SETTINGS[name]]
-    sets = [word for setting in words for word in ("--set", setting)]
-    log = folder / f"{name}.log"
-    with log.open("w") as out:
-        node = subprocess.Popen(["ip", "netns", "exec", netns, onym, "daemon", *sets], stderr=out)
-    try:
-        until(lambda: "ready" in log.read_text(), f"daemon {name}: {log}")
-        yield
-    finally:
-        node.terminate()
-        node.wait(PATIENCE)
-        if sys.exc_info()[0]:
-            print(log.read_text(), file=sys.stderr)
+def daemon(onym: str, folder: Path, name: str, netns: str) -> AbstractContextManager[object]:
+    sets = [f'faces.unix.path="{folder}/{name}.sock"', "push.enabled=true", *SETTINGS[name]]
+    return running(inside(netns, onym, "daemon", *settings(sets)), folder / f"{name}.log", "ready")
 
 
 def check(onym: str, stack: ExitStack) -> None:
@@ -106,8 +93,7 @@ def check(onym: str, stack: ExitStack) -> None:
 
 
 def main() -> int:
-    if os.geteuid() != 0 or not shutil.which("ip"):
-        print("network namespaces need root and ip")
+    if not is_root_with():
         return 77
     with ExitStack() as stack:
         check(os.path.realpath(sys.argv[1]), stack)

@@ -12,17 +12,15 @@ or `iptables`.
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "old-framing"))
-from run import PATIENCE, ip, space, until
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+from nodes import PATIENCE, inside, ip, is_root_with, running, settings, space, until
 
 OCTETS = 20 << 20
 MEMORY_MAX = 256 << 20
@@ -41,7 +39,7 @@ def udp(other: str) -> str:
     return f"udp4://{ADDRESSES[other]}:{PORT}"
 
 
-def settings(name: str) -> list[str]:
+def sets_of(name: str) -> list[str]:
     lan = {"a": "b", "b": "a", "c": "d", "d": "c"}[name]
     uri, face = ethernet(lan)
     links = [uri] + [udp(other) for n, other in ("bc", "cb") if n == name]
@@ -57,27 +55,15 @@ def settings(name: str) -> list[str]:
     ]
 
 
-@contextmanager
-def daemon(onym: str, folder: Path, name: str, netns: str) -> Iterator[subprocess.Popen[bytes]]:
-    words = [
+def daemon(onym: str, folder: Path, name: str, netns: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    sets = [
         f'faces.unix.path="{folder}/{name}.sock"',
         "faces.tcp.listen=[]",
         "faces.websocket.listen=[]",
         "push.enabled=true",
-        *settings(name),
+        *sets_of(name),
     ]
-    sets = [word for setting in words for word in ("--set", setting)]
-    log = folder / f"{name}.log"
-    with log.open("w") as out:
-        node = subprocess.Popen(["ip", "netns", "exec", netns, onym, "daemon", *sets], stderr=out)
-    try:
-        until(lambda: "ready" in log.read_text(), f"daemon {name}: {log}")
-        yield node
-    finally:
-        node.terminate()
-        node.wait(PATIENCE)
-        if sys.exc_info()[0]:
-            print(log.read_text(), file=sys.stderr)
+    return running(inside(netns, onym, "daemon", *settings(sets)), folder / f"{name}.log", "ready")
 
 
 def join(spaces: dict[str, str], ends: str, device: str) -> None:
@@ -93,7 +79,7 @@ def join(spaces: dict[str, str], ends: str, device: str) -> None:
 
 def lose(netns: str, share: str) -> None:
     rule = ["-A", "INPUT", "-p", "udp", "-m", "statistic", "--mode", "random"]
-    words = ["ip", "netns", "exec", netns, "iptables", *rule, "--probability", share, "-j", "DROP"]
+    words = inside(netns, "iptables", *rule, "--probability", share, "-j", "DROP")
     subprocess.run(words, check=True)
 
 
@@ -159,8 +145,7 @@ def check(onym: str, loss: str, stack: ExitStack) -> None:
 
 
 def main() -> int:
-    if os.geteuid() != 0 or not shutil.which("ip") or not shutil.which("iptables"):
-        print("network namespaces need root, ip and iptables")
+    if not is_root_with("iptables"):
         return 77
     with ExitStack() as stack:
         check(os.path.realpath(sys.argv[1]), sys.argv[2] if sys.argv[2:] else "0.02", stack)

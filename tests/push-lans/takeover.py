@@ -20,13 +20,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "old-framing"), str(Path(__file__).parents[2] / "clients/python")]
+sys.path[:0] = [str(Path(__file__).parents[n] / at) for n, at in ((1, "support"), (2, "clients/python"))]
+from nodes import PATIENCE, free_ports, running, settings, until
 from onym.push import App, Data, Id, RefusedError, StartPublish, Strategy
-from run import PATIENCE, until
 
 # A neighbour that was only silent would be missed after 2.5 s at the earliest.
 BOUND = 1.0
@@ -35,27 +34,6 @@ ROOTS = range(1, 9)
 BOTH = '["rendezvous", "topology"]'
 # By node: its roles, and the nodes that it has a link to.
 NODES = {1: (BOTH, [2]), 2: ("[]", [1, 3, 4]), 3: ("[]", [2, 4]), 4: (BOTH, [2, 3])}
-
-
-def free_ports(kind: int, count: int) -> list[int]:
-    with ExitStack() as held:
-        ends = [held.enter_context(socket.socket(socket.AF_INET, kind)) for _ in range(count)]
-        for end in ends:
-            end.bind(("127.0.0.1", 0))
-        return [end.getsockname()[1] for end in ends]
-
-
-@contextmanager
-def process(words: list[str], log: Path) -> Iterator[subprocess.Popen]:
-    with log.open("w") as out:
-        running = subprocess.Popen(words, stdout=out, stderr=out, cwd=log.parent)
-    try:
-        yield running
-    finally:
-        running.kill()
-        running.wait(PATIENCE)
-        if sys.exc_info()[0]:
-            print(log.read_text()[-2000:], file=sys.stderr)
 
 
 def start(stack: ExitStack, onym: str, folder: Path, more: list[str]) -> list[subprocess.Popen]:
@@ -68,8 +46,8 @@ def start(stack: ExitStack, onym: str, folder: Path, more: list[str]) -> list[su
             f'faces.unix.path="{folder}/{node}.sock"', f"faces.udp.listen=127.0.0.1:{ports[node]}",
             "faces.tcp.listen=[]", "faces.websocket.listen=[]", *more,
         ]  # fmt: skip
-        words = [onym, "daemon", *[word for s in sets for word in ("--set", s)]]
-        nodes.append(stack.enter_context(process(words, folder / f"{node}.log")))
+        words = [onym, "daemon", *settings(sets)]
+        nodes.append(stack.enter_context(running(words, folder / f"{node}.log", "ready")))
     return nodes
 
 
@@ -143,9 +121,7 @@ def main() -> int:
         client, peer = (f"http://127.0.0.1:{port}" for port in free_ports(socket.SOCK_STREAM, 2))
         words = ["etcd", "--data-dir", "data", "--listen-client-urls", client,
                  "--advertise-client-urls", client, "--listen-peer-urls", peer]  # fmt: skip
-        log = folder / "etcd.log"
-        stack.enter_context(process(words, log))
-        until(lambda: "ready to serve client requests" in log.read_text(), "etcd")
+        stack.enter_context(running(words, folder / "etcd.log", "ready to serve client requests"))
         check("with etcd", onym, [f'push.etcd=["{client}"]'])
     return 0
 

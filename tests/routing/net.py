@@ -9,8 +9,8 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "old-framing"))
-from run import PATIENCE, ip, space, until
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+from nodes import PATIENCE, inside, ip, settings, space, until
 
 PORT = 6363
 
@@ -29,9 +29,9 @@ class Node:
         net.stack.callback(self.stop)
 
     def inside(self, *words: str) -> list[str]:
-        return ["ip", "netns", "exec", self.space, *words]
+        return inside(self.space, *words)
 
-    def start(self, *settings: str) -> None:
+    def start(self, *more: str) -> None:
         """Starts the daemon, and waits until it is ready."""
         neighbours = ",".join(self.links)
         sets = [
@@ -43,13 +43,12 @@ class Node:
             f'routing.folder="{self.folder}/routing"',
             f"routing.neighbour=[{neighbours}]",
             'routing.announce="all"',
-            *settings,
+            *more,
         ]
-        words = [word for setting in sets for word in ("--set", setting)]
         log = self.folder / "log"
         with log.open("w") as out:
             self.process = subprocess.Popen(
-                self.inside(self.net.onym, "daemon", *words), stderr=out
+                self.inside(self.net.onym, "daemon", *settings(sets)), stderr=out
             )
         until(lambda: "ready" in log.read_text(), f"daemon {self.name}: {log}")
 

@@ -14,16 +14,15 @@ Exit status 77: not root, or no `ip`.
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "old-framing"))
-from run import PATIENCE, ip, space, until
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+from nodes import PATIENCE, inside, ip, is_root_with, running, space, until
 
 NAME = "/onym/ethernet"
 OCTETS = 2_000_000
@@ -49,33 +48,19 @@ def words(place: int) -> list[str]:
     return [*listen, "--face", f"next=ether://[{mac(place + 1)}]/onward"]
 
 
-@contextmanager
-def service(onym: str, folder: Path, netns: str, kind: str, *args: str) -> Iterator[None]:
-    log = folder / f"{kind}.log"
-    with log.open("w") as out:
-        running = subprocess.Popen(["ip", "netns", "exec", netns, onym, "service", kind, *args],
-                                   stderr=out)
-    try:
-        until(lambda: "ready" in log.read_text() or running.poll() is not None, f"{kind}: {log}")
-        assert running.poll() is None, log.read_text()
-        yield
-    finally:
-        running.terminate()
-        running.wait(PATIENCE)
-        if sys.exc_info()[0]:
-            print(log.read_text(), file=sys.stderr)
+def service(onym: str, folder: Path, netns: str, kind: str, *args: str) -> AbstractContextManager[object]:
+    return running(inside(netns, onym, "service", kind, *args), folder / f"{kind}.log", "ready")
 
 
-def inside(netns: str, *command: str) -> str:
-    done = subprocess.run(["ip", "netns", "exec", netns, *command], stdout=subprocess.PIPE,
-                          text=True, timeout=PATIENCE)
+def said(netns: str, *command: str) -> str:
+    done = subprocess.run(inside(netns, *command), stdout=subprocess.PIPE, text=True, timeout=PATIENCE)
     assert done.returncode == 0, f"{command} ended with {done.returncode}"
     return done.stdout
 
 
 def stats(netns: str) -> dict:
     ask = f"import urllib.request as u; print(u.urlopen('http://{CONTROL}/v1/stats').read().decode())"
-    return json.loads(inside(netns, sys.executable, "-c", ask))
+    return json.loads(said(netns, sys.executable, "-c", ask))
 
 
 def chain(stack: ExitStack, onym: str, folder: Path) -> list[str]:
@@ -98,25 +83,15 @@ def chain(stack: ExitStack, onym: str, folder: Path) -> list[str]:
 
 @contextmanager
 def producer(onym: str, file: Path, netns: str) -> Iterator[None]:
-    log = file.with_suffix(".log")
-    with log.open("w") as out:
-        put = subprocess.Popen(
-            ["ip", "netns", "exec", netns, onym, "put", NAME, str(file), "--node", CLIENTS],
-            stdout=out, stderr=out)
-    try:
+    put = inside(netns, onym, "put", NAME, str(file), "--node", CLIENTS)
+    with running(put, file.with_suffix(".log")):
         until(lambda: stats(netns)["name_router"]["registrations"]["accepted"] > 0, "registration")
         yield
-    finally:
-        put.terminate()
-        put.wait(PATIENCE)
-        if sys.exc_info()[0]:
-            print(log.read_text(), file=sys.stderr)
 
 
 def main() -> None:
     onym = str(Path(sys.argv[1]).resolve())
-    if os.geteuid() != 0 or not shutil.which("ip"):
-        print("needs root and ip")
+    if not is_root_with():
         sys.exit(77)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         place = Path(folder)
@@ -125,7 +100,7 @@ def main() -> None:
         names = chain(stack, onym, place)
         with producer(onym, file, names[-1]):
             for again in range(2):
-                inside(names[0], onym, "get", NAME, "-o", str(got), "--node", CLIENTS)
+                said(names[0], onym, "get", NAME, "-o", str(got), "--node", CLIENTS)
                 assert got.read_bytes() == file.read_bytes(), f"fetch {again} differs"
                 got.unlink()
                 if again == 0:
