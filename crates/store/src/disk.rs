@@ -1,12 +1,16 @@
 //! What the store asks of a disk: a folder of files. Production has [`Folder`]; tests have one that fails.
 
 use rustix::fs::{FlockOperation, flock, statvfs};
+use rustix::io::{Errno, pwritev};
 use std::fmt::Debug;
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Parts that the operating system takes at once (`IOV_MAX` of Linux).
+const PARTS_MAX: usize = 1024;
 
 /// A folder of files, without folders in it.
 pub trait Disk: Debug + Send + Sync {
@@ -83,6 +87,15 @@ pub trait DiskFile: Debug + Send + Sync {
     /// # Errors
     /// Those of the disk.
     fn write_at(&self, at: u64, octets: &[u8]) -> io::Result<()>;
+
+    /// Writes all of `parts`, one behind the other, as [`write_at`](Self::write_at) does.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    fn write_parts_at(&self, at: u64, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        let octets: Vec<u8> = parts.iter().flat_map(|part| part.iter().copied()).collect();
+        self.write_at(at, &octets)
+    }
 
     /// Cuts the file, or makes it longer with zeros.
     ///
@@ -200,7 +213,7 @@ impl Disk for Folder {
         };
         match flock(file, how) {
             Ok(()) => Ok(true),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+            Err(Errno::WOULDBLOCK) => Ok(false),
             Err(errno) => Err(errno.into()),
         }
     }
@@ -229,6 +242,24 @@ impl DiskFile for OsFile {
 
     fn write_at(&self, at: u64, octets: &[u8]) -> io::Result<()> {
         self.0.write_all_at(octets, at)
+    }
+
+    fn write_parts_at(&self, mut at: u64, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        // Empty ones at the front go.
+        IoSlice::advance_slices(&mut parts, 0);
+        while !parts.is_empty() {
+            let some = parts.get(..parts.len().min(PARTS_MAX)).unwrap_or_default();
+            match pwritev(&self.0, some, at) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => {
+                    at += n as u64;
+                    IoSlice::advance_slices(&mut parts, n);
+                }
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {

@@ -13,6 +13,7 @@ mod job;
 mod log;
 mod options;
 mod overlay;
+mod parts;
 mod reader;
 mod record;
 mod scan;

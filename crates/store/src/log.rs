@@ -4,6 +4,7 @@ mod far;
 
 use crate::disk::{Disk, DiskFile};
 use crate::far::FarSegment;
+use crate::parts::Parts;
 use crate::record::Place;
 use crate::segment::{file_name, number_of};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -193,14 +194,14 @@ impl Log {
         self.highest = self.highest.max(segment);
     }
 
-    /// Writes `octets` and waits until they are on the disk.
-    pub(crate) fn write(&mut self, octets: &[u8]) -> io::Result<()> {
+    /// Writes `parts` and waits until they are on the disk.
+    pub(crate) fn write(&mut self, parts: &Parts<'_>) -> io::Result<()> {
         let Some((segment, file)) = &self.open else {
             return Err(io::Error::other("no segment is open"));
         };
-        file.write_at(self.end, octets)?;
+        file.write_parts_at(self.end, &mut parts.slices())?;
         file.sync()?;
-        self.end += octets.len() as u64;
+        self.end += parts.len() as u64;
         self.lens.insert(*segment, self.end);
         Ok(())
     }

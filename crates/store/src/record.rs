@@ -70,21 +70,28 @@ fn u64_at(octets: &[u8], at: usize) -> Option<u64> {
 }
 
 impl<'a> Record<'a> {
+    /// What stands in front of the body of the record at `place`.
+    pub(crate) fn head(&self, place: Place) -> [u8; HEADER] {
+        let mut head = [0; HEADER];
+        let len = u32::try_from(self.body.len()).expect("invariant: bodies are below BODY_MAX");
+        head[8..12].copy_from_slice(&len.to_le_bytes());
+        head[12] = self.kind as u8;
+        head[14..16].copy_from_slice(&self.owner.to_le_bytes());
+        let numbers = [self.arrival_ms, self.expires_ms, place.number()];
+        for (to, number) in head[16..].chunks_exact_mut(8).zip(numbers) {
+            to.copy_from_slice(&number.to_le_bytes());
+        }
+        let crc = crc32c::crc32c_append(crc32c::crc32c(&head[8..]), self.body);
+        head[..4].copy_from_slice(&MAGIC);
+        head[4..8].copy_from_slice(&crc.to_le_bytes());
+        head
+    }
+
     /// Appends the record as it stands at `place`.
     pub(crate) fn write(&self, place: Place, out: &mut Vec<u8>) {
         let start = out.len();
-        out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&[0; 4]);
-        let len = u32::try_from(self.body.len()).expect("invariant: bodies are below BODY_MAX");
-        out.extend_from_slice(&len.to_le_bytes());
-        out.extend_from_slice(&[self.kind as u8, 0]);
-        out.extend_from_slice(&self.owner.to_le_bytes());
-        for number in [self.arrival_ms, self.expires_ms, place.number()] {
-            out.extend_from_slice(&number.to_le_bytes());
-        }
+        out.extend_from_slice(&self.head(place));
         out.extend_from_slice(self.body);
-        let crc = crc32c::crc32c(&out[start + 8..]);
-        out[start + 4..start + 8].copy_from_slice(&crc.to_le_bytes());
         out.resize(start + padded(self.body.len()), 0);
     }
 

@@ -17,6 +17,7 @@ use crate::disk::Disk;
 use crate::index::{Index, Note, Tables};
 use crate::log::Log;
 use crate::options::Options;
+use crate::parts::Parts;
 use crate::reader::Reader;
 use crate::shared::Shared;
 use crate::tally::{Stats, Tally};
@@ -55,20 +56,20 @@ pub struct Writer {
 }
 
 /// A group of changes that is being made.
-pub(crate) struct Group<'g, 't> {
+pub(crate) struct Group<'g, 't, 'p> {
     tables: &'g mut Tables<'t>,
     tally: &'g mut Tally,
     /// What goes to the log.
-    buffer: &'g mut Vec<u8>,
+    parts: &'g mut Parts<'p>,
     start: crate::record::Place,
     /// Whether something that readers may remember was removed or moved.
     moved: bool,
 }
 
-impl Group<'_, '_> {
+impl Group<'_, '_, '_> {
     /// Where the next record goes.
     fn place(&self) -> crate::record::Place {
-        let offset = self.start.offset + u32::try_from(self.buffer.len()).unwrap_or(u32::MAX);
+        let offset = self.start.offset + u32::try_from(self.parts.len()).unwrap_or(u32::MAX);
         crate::record::Place { offset, ..self.start }
     }
 }
@@ -89,11 +90,11 @@ impl From<Error> for Failed {
 
 impl Writer {
     /// Makes a group of changes durable, or none of it. `checkpoint` makes the index durable, too.
-    fn group<R>(
+    fn group<'p, R>(
         &mut self,
         octets: usize,
         checkpoint: bool,
-        make: impl FnOnce(&mut Group<'_, '_>) -> Result<R, Error>,
+        make: impl FnOnce(&mut Group<'_, '_, 'p>) -> Result<R, Error>,
     ) -> Result<R, String> {
         match self.try_group(octets, checkpoint, make) {
             Ok(done) => {
@@ -122,11 +123,11 @@ impl Writer {
         }
     }
 
-    fn try_group<R>(
+    fn try_group<'p, R>(
         &mut self,
         octets: usize,
         checkpoint: bool,
-        make: impl FnOnce(&mut Group<'_, '_>) -> Result<R, Error>,
+        make: impl FnOnce(&mut Group<'_, '_, 'p>) -> Result<R, Error>,
     ) -> Result<R, Failed> {
         if self.index.is_none() {
             self.reopen_index()?;
@@ -142,20 +143,19 @@ impl Writer {
         let durability = if durable { Durability::Immediate } else { Durability::None };
         txn.set_durability(durability).map_err(Error::from)?;
         txn.set_quick_repair(durable);
-        let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.clear();
+        let mut parts = Parts::in_buffer(std::mem::take(&mut self.buffer));
         let mut tables = Tables::open(&txn)?;
         let tally = &mut self.tally;
         let mut group =
-            Group { tables: &mut tables, tally, buffer: &mut buffer, start, moved: false };
+            Group { tables: &mut tables, tally, parts: &mut parts, start, moved: false };
         let made = make(&mut group);
         let moved = group.moved;
-        let written = match (&made, buffer.is_empty()) {
-            (Ok(_), false) => self.log.write(&buffer),
+        let written = match (&made, parts.is_empty()) {
+            (Ok(_), false) => self.log.write(&parts),
             _ => Ok(()),
         };
-        let len = buffer.len() as u64;
-        self.buffer = buffer;
+        let len = parts.len() as u64;
+        self.buffer = parts.into_buffer();
         let made = made?;
         written.map_err(Failed::Log)?;
         self.tally.touch(self.log.place().segment);

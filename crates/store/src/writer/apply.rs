@@ -82,11 +82,11 @@ impl Writer {
     }
 }
 
-impl Group<'_, '_> {
+impl<'p> Group<'_, '_, 'p> {
     fn change(
         &mut self,
         rules: &Rules<'_>,
-        change: &Change,
+        change: &'p Change,
     ) -> Result<Result<Done, Refused>, Error> {
         match change {
             Change::Insert { packet, owner, expires_ms, arrived_ms } => {
@@ -101,7 +101,7 @@ impl Group<'_, '_> {
     fn insert(
         &mut self,
         rules: &Rules<'_>,
-        packet: &[u8],
+        packet: &'p [u8],
         owner: OwnerId,
         times: Times,
     ) -> Result<Result<Done, Refused>, Error> {
@@ -128,8 +128,8 @@ impl Group<'_, '_> {
         }
         let place = self.place();
         let kind = Kind::Packet;
-        Record { kind, owner: owner.0, arrival_ms, expires_ms, body: packet }
-            .write(place, self.buffer);
+        let record = Record { kind, owner: owner.0, arrival_ms, expires_ms, body: packet };
+        self.parts.lend(&record, place);
         let entry = Entry {
             place,
             len: u32::try_from(packet.len()).unwrap_or(u32::MAX),
@@ -149,7 +149,7 @@ impl Group<'_, '_> {
         // Of this very group?
         if old.place.segment == self.start.segment && old.place.offset >= self.start.offset {
             let at = (old.place.offset - self.start.offset) as usize + HEADER;
-            return self.buffer.get(at..at + packet.len()) == Some(packet);
+            return self.parts.lent_at(at) == Some(packet);
         }
         let mut octets = vec![0; HEADER + packet.len()];
         rules.files.get(old.place.segment).is_some_and(|file| {
@@ -200,8 +200,9 @@ impl Group<'_, '_> {
         }
         let place = self.place();
         let (arrival_ms, body) = (rules.now_ms, name.value());
-        Record { kind: Kind::Delete, owner: old.owner.0, arrival_ms, expires_ms: 0, body }
-            .write(place, self.buffer);
+        let owner = old.owner.0;
+        let record = Record { kind: Kind::Delete, owner, arrival_ms, expires_ms: 0, body };
+        self.parts.copy(&record, place);
         self.tally.deletion_is(place.segment, padded(body.len()));
         self.tables.remove(self.tally, name.value())?;
         self.moved = true;
@@ -220,8 +221,8 @@ impl Group<'_, '_> {
         let body = note_body(key, value);
         let place = self.place();
         let (arrival_ms, expires_ms) = (rules.now_ms, 0);
-        Record { kind: Kind::Note, owner: 0, arrival_ms, expires_ms, body: &body }
-            .write(place, self.buffer);
+        let record = Record { kind: Kind::Note, owner: 0, arrival_ms, expires_ms, body: &body };
+        self.parts.copy(&record, place);
         self.tables.put_note(self.tally, key, value, place)?;
         Ok(Ok(Done::Noted))
     }

@@ -117,7 +117,7 @@ impl Writer {
         let scan = &mut compaction.scan;
         let mut read_failed = None;
         let ended = self.group(COPY + (2 << 20), false, |group| {
-            while group.buffer.len() < COPY {
+            while group.parts.len() < COPY {
                 match scan.next() {
                     Ok(Some((place, record))) => group.copy(now_ms, place, &record, is_oldest)?,
                     Ok(None) => return Ok(true),
@@ -244,7 +244,7 @@ pub(crate) fn scrub_far(
     Ok(Scrubbed { records, wrong_octets, ..Scrubbed::default() })
 }
 
-impl Group<'_, '_> {
+impl Group<'_, '_, '_> {
     /// Copies a record of an old segment if it still counts.
     fn copy(
         &mut self,
@@ -275,7 +275,7 @@ impl Group<'_, '_> {
                 self.tables.put_note(self.tally, key, value, to)?;
             }
         }
-        record.write(to, self.buffer);
+        self.parts.copy(record, to);
         Ok(())
     }
 
@@ -290,7 +290,7 @@ impl Group<'_, '_> {
             return Ok(());
         }
         let to = self.place();
-        record.write(to, self.buffer);
+        self.parts.copy(record, to);
         self.tables.put(self.tally, data.name, &entry_of(to, record, &data))?;
         self.moved = true;
         Ok(())

@@ -10,6 +10,7 @@ use crate::entry::Entry;
 use crate::index::Index;
 use crate::log::{Files, Log};
 use crate::options::Options;
+use crate::parts::Parts;
 use crate::record::{Kind, Place, Record, note_parts, padded};
 use crate::scan::Scan;
 use crate::tally::Tally;
@@ -236,11 +237,10 @@ impl Writer {
         let mut txn = index.db.begin_write()?;
         txn.set_durability(redb::Durability::None)?;
         let mut tables = crate::index::Tables::open(&txn)?;
-        let mut buffer = Vec::new();
+        let mut parts = Parts::default();
         let start = Place { segment, offset: 0 };
         let tally = &mut self.tally;
-        let mut group =
-            Group { tables: &mut tables, tally, buffer: &mut buffer, start, moved: true };
+        let mut group = Group { tables: &mut tables, tally, parts: &mut parts, start, moved: true };
         while *done < STEP {
             match scan.next() {
                 Ok(Some((place, record))) => {
@@ -264,7 +264,7 @@ impl Writer {
     }
 }
 
-impl Group<'_, '_> {
+impl Group<'_, '_, '_> {
     fn replay(&mut self, now_ms: u64, place: Place, record: &Record<'_>) -> Result<(), Error> {
         match record.kind {
             Kind::Packet => {

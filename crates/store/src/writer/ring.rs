@@ -86,7 +86,7 @@ impl Writer {
     }
 }
 
-impl Group<'_, '_> {
+impl Group<'_, '_, '_> {
     /// Takes the packet of a record out of the index, if it is this one that counts.
     fn let_go(
         &mut self,
