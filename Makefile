@@ -7,14 +7,14 @@ PREFIX ?= /usr/local
 OUT = $${CARGO_TARGET_DIR:-target}
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build static deb deb-arm64 archive rpm wheel packages-vm docs docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
+.PHONY: help demo test check build static deb deb-arm64 archive rpm wheel packages-vm docs semver docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
 
 demo: setup-base ## three nodes, one 100 MB file, fetched twice, verified
 	@echo "Building onym for the demonstration, once. Each crate is named as it is begun."
-	$(CARGO) build --profile demo --locked --package onym --package xtask
+	$(CARGO) build --profile demo --locked --no-default-features --package onym --package xtask
 	$(OUT)/demo/xtask demo --program $(OUT)/demo/onym
 
 test: setup-test ## everything that CI runs, set-up included
@@ -109,6 +109,9 @@ builds: setup-base ## each library alone and with its features, and all by the o
 	$(XTASK) builds
 	rustup toolchain install --profile minimal $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 	$(XTASK) builds oldest
+
+semver: setup-base ## what of the Rust client's interface changed since the last release (cargo-semver-checks, built once)
+	scripts/semver.sh
 
 gen: setup-base  ## writes the generated documents again
 	$(XTASK) gen

@@ -392,6 +392,23 @@ def ndnts_fetches_over_tls_by_the_certificate_of_now(setup):
             setup.same(out)
 
 
+def ndnts_pages_in_chromium_fetch_over_tls_and_webtransport(setup):
+    chain, key = certified(setup.folder, 'pages')
+    tls, quic = free_port(), free_port(socket.SOCK_DGRAM)
+    settings = {'faces.websocket.tls_listen': f'["127.0.0.1:{tls}"]',
+                'faces.websocket.tls_certificate': f'"{chain}"', 'faces.websocket.tls_key': f'"{key}"',
+                'faces.quic.listen': f'["127.0.0.1:{quic}"]',
+                'faces.quic.certificate': f'"{chain}"', 'faces.quic.key': f'"{key}"'}
+    with setup.node(**settings) as node, Program([setup.onym, 'put', '/onym/file', setup.file, '--node', node.unix]) as put:
+        put.wait_for('/onym/file')
+        wait_until_served(setup, '/onym/file', node.unix)
+        for uri in (f'wss://127.0.0.1:{tls}/', f'https://127.0.0.1:{quic}/ndn'):
+            said = Program(['node', HERE / 'ndnts/browser.mjs', uri, '/onym/file', chain]).finish()
+            found = json.loads(said.splitlines()[-1])
+            expect(found['sha256'] == setup.digest(setup.file), said)
+            print(f'  {uri}: {found["octets"] / found["milliseconds"] / 1000:.2f} MB/s', flush=True)
+
+
 def ndnts_manages_a_node(setup):
     with setup.node() as node:
         said = setup.ndnts_peer('manage', node=node.unix).finish()
@@ -641,6 +658,7 @@ CASES = {
         (None, ndnts_registers_serves_and_fetches_over_websocket),
         (None, ndnts_fetches_what_onym_published_in_segments),
         (None, ndnts_fetches_over_tls_by_the_certificate_of_now),
+        ('chromium', ndnts_pages_in_chromium_fetch_over_tls_and_webtransport),
         (None, ndnts_manages_a_node),
         (None, ndnts_chats_with_onym_by_state_vector_sync),
         (None, ndncat_copies_folders_from_serve_and_from_a_repository),

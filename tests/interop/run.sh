@@ -18,7 +18,7 @@ node_major() { node -p 'process.versions.node.split(".")[0]' 2>/dev/null || echo
 ndnts_ready() {
   (
     cd tests/interop/ndnts
-    [ -e node_modules/@ndn/ndncert ] || npm install --silent --no-package-lock --no-audit --no-fund || exit 1
+    [ -e node_modules/@ndn/quic-transport ] || npm install --silent --no-package-lock --no-audit --no-fund || exit 1
     [ "$(node_major)" -ge 20 ] || [ -e node_modules/node ] ||
       npm install --silent --no-save --no-package-lock --no-audit --no-fund node@20
   ) || return 1

@@ -1,4 +1,4 @@
-//! Licences and bans of deny.toml against every package that can be compiled in, on any target.
+//! Licences and bans of deny.toml against every package that can be compiled in, on each of its targets.
 
 use crate::tidy;
 use anyhow::{Context, Result, bail, ensure};
@@ -16,9 +16,12 @@ pub(crate) fn run(_: &[String]) -> Result<()> {
         .flatten()
         .filter_map(|ban| ban["name"].as_str())
         .collect();
+    let targets = strings(&policy["graph"]["targets"]);
+    ensure!(!targets.is_empty(), "deny.toml names no targets");
     // The tree and not the lock file, which also names optional packages that nothing turns on.
     let out = Command::new("cargo")
-        .args(["tree", "--locked", "--workspace", "--all-features", "--target", "all"])
+        .args(["tree", "--locked", "--workspace", "--all-features"])
+        .args(targets.iter().flat_map(|target| ["--target", target]))
         .args(["--edges", "normal,build,dev", "--prefix", "none", "--format", "{p}\t{l}"])
         .current_dir(&root)
         .output()

@@ -33,6 +33,9 @@ pub enum FaceError {
     /// The WebSocket peer broke the protocol.
     #[error("WebSocket: {0}")]
     WebSocket(String),
+    /// There is no QUIC connection, for the reason given.
+    #[error("QUIC: {0}")]
+    Quic(String),
     /// The operating system refused.
     #[error("{doing}: {source}")]
     Io {

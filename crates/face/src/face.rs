@@ -51,6 +51,8 @@ pub enum Transport {
     EtherMulticast,
     /// WebSocket messages.
     WebSocket,
+    /// Datagrams of QUIC.
+    Quic,
     /// A socket of the kernel stack.
     Kernel,
 }

@@ -1,11 +1,15 @@
 #![doc = include_str!("../README.md")]
 
+mod alpn;
+mod bridge;
+mod certificate;
 mod datagram;
 pub mod error;
 pub mod ether;
 pub mod face;
 pub mod listen;
 pub mod mem;
+pub mod quic;
 pub mod shm;
 pub mod stream;
 pub mod udp;
@@ -15,6 +19,8 @@ mod wake;
 pub mod websocket;
 pub mod wrap;
 
+pub use bridge::BridgedFace;
+pub use certificate::Certificate;
 pub use error::FaceError;
 pub use ether::{EtherFace, EtherListener};
 pub use face::{Counters, Face, Flush, Ready, Transport};

@@ -14,7 +14,7 @@ fn pool() -> BufPool {
 }
 
 /// A TLV of type 6 whose value starts with `number` and is `len` octets long.
-fn frame(number: u32, len: usize) -> Vec<u8> {
+pub(crate) fn frame(number: u32, len: usize) -> Vec<u8> {
     let mut out = vec![6, 0xFD];
     out.extend(u16::try_from(len.max(253)).unwrap().to_be_bytes());
     out.extend(number.to_be_bytes());
@@ -69,6 +69,23 @@ pub(crate) fn accept(listener: &mut dyn Listener) -> Box<dyn Face> {
             None => None,
         }
     })
+}
+
+/// Has `openssl` make a certificate for 127.0.0.1 in `folder`; its paths.
+pub(crate) fn certified(folder: &std::path::Path, name: &str) -> [std::path::PathBuf; 2] {
+    let [chain, key] = ["pem", "key"].map(|kind| folder.join(format!("{name}.{kind}")));
+    let made = std::process::Command::new("openssl")
+        .args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3".split(' '))
+        .args(["-subj", &format!("/CN={name}"), "-addext", "subjectAltName=IP:127.0.0.1"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+        .arg("-out")
+        .arg(&chain)
+        .arg("-keyout")
+        .arg(&key)
+        .output()
+        .expect("openssl is needed");
+    assert!(made.status.success(), "{made:?}");
+    [chain, key]
 }
 
 #[test]

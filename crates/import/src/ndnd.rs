@@ -113,12 +113,13 @@ fn faces(mut faces: Section, draft: &mut Draft) -> Outcome<()> {
         websocket(section, draft)?;
     }
     if let Some(mut http3) = faces.section("http3") {
-        let line = http3.line;
-        if http3.switch("enabled")?.unwrap_or(false) {
-            draft.note(line, "faces.http3 is not carried over: browsers come by WebSocket, faces.websocket.listen");
-        }
-        for key in ["bind", "port", "tls_cert", "tls_key"] {
-            http3.ignore(key);
+        let on = http3.switch("enabled")?.unwrap_or(false);
+        let listen = one_address(&mut http3, 443)?;
+        let files = ["tls_cert", "tls_key"].map(|key| http3.text(key).map(|file| file.text));
+        if let (true, [Some(certificate), Some(key)]) = (on, files) {
+            draft.set("faces.quic.listen", listen);
+            draft.set("faces.quic.certificate", certificate);
+            draft.set("faces.quic.key", key);
         }
         http3.end(draft);
     }
@@ -153,24 +154,38 @@ fn udp(mut udp: Section, draft: &mut Draft) -> Outcome<()> {
 }
 
 fn websocket(mut section: Section, draft: &mut Draft) -> Outcome<()> {
-    let port = section.number("port")?.unwrap_or(9696_u16);
-    let bind = section.text("bind").map(|bind| bind.text).unwrap_or_default();
+    let listen = one_address(&mut section, 9696)?;
     let on = section.switch("enabled")?.unwrap_or(true);
-    let listen = match (on, bind.as_str()) {
-        (false, _) => Vec::new(),
-        (true, "") => everywhere(port),
-        (true, address) if address.contains(':') => vec![format!("[{address}]:{port}").into()],
-        (true, address) => vec![format!("{address}:{port}").into()],
-    };
-    draft.set("faces.websocket.listen", listen);
-    let line = section.line;
-    if section.switch("tls_enabled")?.unwrap_or(false) {
-        draft.note(line, "faces.websocket.tls_enabled is not carried over: a proxy in front of the node speaks TLS to browsers");
+    let tls = section.switch("tls_enabled")?.unwrap_or(false);
+    let files = ["tls_cert", "tls_key"].map(|key| section.text(key).map(|file| file.text));
+    let nowhere = Vec::<Value>::new;
+    match (on, tls, files) {
+        (true, true, [Some(certificate), Some(key)]) => {
+            draft.set("faces.websocket.listen", nowhere());
+            draft.set("faces.websocket.tls_listen", listen);
+            draft.set("faces.websocket.tls_certificate", certificate);
+            draft.set("faces.websocket.tls_key", key);
+        }
+        (true, true, _) => {
+            draft.set("faces.websocket.listen", nowhere());
+            draft.note(section.line, "faces.websocket.tls_enabled is not carried over: tls_cert and tls_key are not both there");
+        }
+        (true, false, _) => draft.set("faces.websocket.listen", listen),
+        (false, ..) => draft.set("faces.websocket.listen", nowhere()),
     }
-    section.ignore("tls_cert");
-    section.ignore("tls_key");
     section.end(draft);
     Ok(())
+}
+
+/// The address of a section with `bind` and `port`.
+fn one_address(section: &mut Section, usual: u16) -> Outcome<Vec<Value>> {
+    let port = section.number("port")?.unwrap_or(usual);
+    let bind = section.text("bind").map(|bind| bind.text).unwrap_or_default();
+    Ok(match bind.as_str() {
+        "" => everywhere(port),
+        address if address.contains(':') => vec![format!("[{address}]:{port}").into()],
+        address => vec![format!("{address}:{port}").into()],
+    })
 }
 
 fn tables(mut tables: Section, threads: i64, draft: &mut Draft) -> Outcome<()> {

@@ -138,7 +138,12 @@ faces:
   websocket:
     enabled: true
     bind: '::1'
-    tls_enabled: true
+  http3:
+    enabled: true
+    bind: 127.0.0.1
+    port: 7443
+    tls_cert: node.pem
+    tls_key: node.key
 fw:
   threads: 4
 mgmt:
@@ -167,11 +172,28 @@ fn what_ndnd_says_is_said_in_our_words() {
         ("faces.tcp.listen", "[]"),
         ("faces.reconnect_min_ms", "3000"),
         ("faces.websocket.listen", "[\"[::1]:9696\"]"),
+        ("faces.quic.listen", "[\"127.0.0.1:7443\"]"),
+        ("faces.quic.certificate", "\"node.pem\""),
+        ("faces.quic.key", "\"node.key\""),
     ] {
         is(&imported, path, wanted);
     }
     let lines: Vec<usize> = imported.notes.iter().map(|note| note.line).collect();
-    assert_eq!(lines, [3, 5, 15, 21], "{:#?}", imported.notes);
+    assert_eq!(lines, [3, 5, 26], "{:#?}", imported.notes);
+}
+
+#[test]
+fn the_certificate_that_ndnd_shows_to_browsers_is_shown_on() {
+    let text = "faces:\n  websocket:\n    tls_enabled: true\n    port: 9697\n";
+    let whole = format!("{text}    tls_cert: node.pem\n    tls_key: node.key\n");
+    let imported = ndnd(&whole);
+    is(&imported, "faces.websocket.listen", "[]");
+    is(&imported, "faces.websocket.tls_listen", "[\"0.0.0.0:9697\", \"[::]:9697\"]");
+    is(&imported, "faces.websocket.tls_certificate", "\"node.pem\"");
+    is(&imported, "faces.websocket.tls_key", "\"node.key\"");
+    let imported = ndnd(text);
+    is(&imported, "faces.websocket.listen", "[]");
+    assert_eq!(imported.notes.len(), 1, "{:#?}", imported.notes);
 }
 
 #[test]

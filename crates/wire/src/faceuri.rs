@@ -19,6 +19,8 @@ pub const PORT_DEFAULT: u16 = 6363;
 pub const PORT_MULTICAST: u16 = 56363;
 /// Port of WebSocket faces.
 pub const PORT_WEBSOCKET: u16 = 9696;
+/// UDP port of QUIC faces.
+pub const PORT_QUIC: u16 = 6367;
 
 /// Why a text is not a FaceUri.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -41,6 +43,8 @@ pub enum FaceUri {
     WebSocket(Endpoint, String),
     /// `wsclient://1.2.3.4:5678`: a WebSocket client that connected.
     WebSocketClient(Endpoint),
+    /// `quic://1.2.3.4:6367`: datagrams of QUIC, of a node or a browser.
+    Quic(Endpoint),
     /// `unix:///path`: a Unix stream socket.
     Unix(String),
     /// `shm:///path`: a shared-memory ring negotiated over the Unix socket at this path.
@@ -105,9 +109,10 @@ impl FaceUri {
     pub fn is_canonical(&self) -> bool {
         match self {
             Self::Tcp(end) => end.is_canonical() && !end.ip().is_some_and(|ip| ip.is_multicast()),
-            Self::Udp(end) | Self::WebSocket(end, _) | Self::WebSocketClient(end) => {
-                end.is_canonical()
-            }
+            Self::Udp(end)
+            | Self::WebSocket(end, _)
+            | Self::WebSocketClient(end)
+            | Self::Quic(end) => end.is_canonical(),
             Self::Other(..) => false,
             _ => true,
         }
@@ -123,6 +128,7 @@ impl FaceUri {
                 Self::WebSocket(end.canonical(PORT_WEBSOCKET)?, path.clone())
             }
             Self::WebSocketClient(end) => Self::WebSocketClient(end.canonical(PORT_WEBSOCKET)?),
+            Self::Quic(end) => Self::Quic(end.canonical(PORT_QUIC)?),
             Self::Other(..) => return None,
             other => other.clone(),
         })
@@ -141,6 +147,7 @@ impl FaceUri {
             Self::Udp(end) => Self::Udp(at(end)?).canonical(),
             Self::Tcp(end) => Self::Tcp(at(end)?).canonical(),
             Self::WebSocket(end, path) => Self::WebSocket(at(end)?, path.clone()).canonical(),
+            Self::Quic(end) => Self::Quic(at(end)?).canonical(),
             _ => self.canonical(),
         }
     }
@@ -161,6 +168,7 @@ impl FaceUri {
             Self::Tcp(end) => by_family(end.family, ["tcp", "tcp4", "tcp6"]),
             Self::WebSocket(..) => "ws",
             Self::WebSocketClient(_) => "wsclient",
+            Self::Quic(_) => "quic",
             Self::Unix(_) => "unix",
             Self::Shm(_) => "shm",
             Self::Fd(_) => "fd",
@@ -191,6 +199,7 @@ impl FaceUri {
             "tcp6" => Self::Tcp(Endpoint::parse(Family::V6, bare)?),
             "ws" => Self::parse_websocket(rest)?,
             "wsclient" => Self::WebSocketClient(Endpoint::parse(Family::Any, bare)?.typed()),
+            "quic" => Self::Quic(Endpoint::parse(Family::Any, bare)?.typed()),
             "unix" => Self::Unix(path()?),
             "shm" => Self::Shm(path()?),
             "fd" => Self::Fd(rest.parse().map_err(|_| "a number is expected behind //")?),
@@ -238,7 +247,9 @@ impl fmt::Display for FaceUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://", self.scheme())?;
         match self {
-            Self::Udp(end) | Self::Tcp(end) | Self::WebSocketClient(end) => write!(f, "{end}"),
+            Self::Udp(end) | Self::Tcp(end) | Self::WebSocketClient(end) | Self::Quic(end) => {
+                write!(f, "{end}")
+            }
             Self::WebSocket(end, path) => write!(f, "{end}{path}"),
             Self::Unix(path) | Self::Shm(path) => f.write_str(path),
             Self::Fd(n) => write!(f, "{n}"),

@@ -234,6 +234,7 @@ fn tell_bound(node: &NodeHandle) {
         ("udp", &bound.udp),
         ("tcp", &bound.tcp),
         ("websocket", &bound.websocket),
+        ("quic", &bound.quic),
         ("metrics", &bound.metrics),
     ] {
         for address in list {

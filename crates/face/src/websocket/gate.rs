@@ -1,18 +1,19 @@
-//! Which WebSocket handshakes are accepted, and which are from an application on this machine.
+//! Which handshakes of browsers are accepted, and which are from an application on this machine.
 //!
-//! Browsers let every page open a WebSocket to every address, and say in `Origin` which page it is
+//! Browsers let every page open a WebSocket or a WebTransport session to every address, and say in `Origin` which page it is
 //! and in `Host` by which name it looked for us. A page whose name was pointed at our address after
 //! it was loaded (DNS rebinding) is foreign by both. Programs that are no browsers send no Origin.
 
+use crate::bridge::{Ends, is_loopback};
 use onym_sys::origin::{host_name, is_loopback_host, is_loopback_origin};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use tokio_tungstenite::tungstenite::http::{HeaderMap, HeaderName, header};
 
 /// Header fields by which a proxy says that it speaks for somebody else.
 const FORWARDED: [&str; 5] =
     ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
 
-/// Who may open WebSocket connections to a listener.
+/// Who may open WebSocket connections and WebTransport sessions to a listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gate {
     /// Origins of pages that may: `loopback` (pages of this machine), `any`, `null`, or
@@ -29,19 +30,6 @@ impl Default for Gate {
     /// Pages of this machine and programs that are no browsers, none of them local.
     fn default() -> Self {
         Self { origins: vec!["loopback".to_owned()], hosts: Vec::new(), local: false }
-    }
-}
-
-/// The two ends of a connection.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Ends {
-    pub(super) local: SocketAddr,
-    pub(super) remote: SocketAddr,
-}
-
-impl Ends {
-    pub(super) fn are_loopback(self) -> bool {
-        is_loopback(self.local.ip()) && is_loopback(self.remote.ip())
     }
 }
 
@@ -62,7 +50,7 @@ impl Gate {
     ///
     /// # Errors
     /// A sentence for the client.
-    pub(super) fn admit(&self, headers: &HeaderMap, ends: Ends) -> Result<bool, String> {
+    pub(crate) fn admit(&self, headers: &HeaderMap, ends: Ends) -> Result<bool, String> {
         let origin = single(headers, &header::ORIGIN)?;
         let host = single(headers, &header::HOST)?;
         if let Some(origin) = origin
@@ -125,10 +113,6 @@ fn split_origin(origin: &str) -> Option<(&str, &str)> {
         && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
     let host = host_name(rest);
     (is_scheme && !host.is_empty() && !rest.contains(['/', '@', ' '])).then_some((scheme, host))
-}
-
-fn is_loopback(ip: IpAddr) -> bool {
-    ip.to_canonical().is_loopback()
 }
 
 /// What a stranger wrote, short and harmless to print.

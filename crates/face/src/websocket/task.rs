@@ -1,53 +1,34 @@
 //! The control thread: handshakes, and one task per connection.
 
-use super::certificate::Certificate;
-use super::gate::{Ends, Gate};
-use super::link::Link;
-use super::unfinished::Unfinished;
-use super::{Accepted, Role, WebSocketFace};
+use super::{Gate, server_face};
 use crate::FaceError;
+use crate::bridge::{
+    self, Arrivals, BridgedFace, Ends, HANDSHAKE_TIMEOUT, Handshakes, Link, Place,
+};
+use crate::certificate::Certificate;
 use futures_util::{SinkExt, StreamExt};
-use onym_frame::Buf;
-use onym_sys::epoll::Waker;
 use onym_wire::PACKET_LEN_MAX;
 use onym_wire::mgmt::Scope;
-use onym_wire::tlv::frame_len;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_tungstenite::tungstenite::http::StatusCode;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// How long a handshake may take.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Handshakes at the same time; beyond, one gives way to the newcomer ([`Unfinished`]).
-const HANDSHAKES_MAX: usize = 64;
-/// Connections that wait to be taken by the listener's owner; more are closed.
-const ACCEPTED_MAX: usize = 128;
-
 /// The runtime of the control thread, which lives as long as the process.
 pub(super) fn runtime() -> Result<&'static Handle, FaceError> {
     static RUNTIME: OnceLock<Result<Handle, String>> = OnceLock::new();
-    let start = || {
-        let runtime =
-            Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
-        let handle = runtime.handle().clone();
-        std::thread::Builder::new()
-            .name("onym-websocket".into())
-            .spawn(move || runtime.block_on(std::future::pending::<()>()))
-            .map_err(|e| e.to_string())?;
-        Ok(handle)
-    };
-    RUNTIME.get_or_init(start).as_ref().map_err(|e| FaceError::WebSocket(e.clone()))
+    let runtime = RUNTIME.get_or_init(|| bridge::start("onym-websocket"));
+    runtime.as_ref().map_err(|e| FaceError::WebSocket(e.clone()))
 }
 
 fn config() -> WebSocketConfig {
@@ -62,15 +43,8 @@ pub(super) struct Door {
     pub(super) gate: Gate,
     /// What is shown to those who connect by TLS, where all do.
     pub(super) certificate: Option<Arc<Certificate>>,
-    pub(super) accepted: Accepted,
-    pub(super) waker: Arc<Waker>,
+    pub(super) arrivals: Arc<Arrivals>,
     pub(super) ping_every: Duration,
-}
-
-type Handshakes = Arc<Mutex<Unfinished<AbortHandle>>>;
-
-fn lock(handshakes: &Handshakes) -> MutexGuard<'_, Unfinished<AbortHandle>> {
-    handshakes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Accepts until told to stop.
@@ -79,7 +53,7 @@ pub(super) async fn listen(socket: std::net::TcpListener, door: Arc<Door>, stop:
         Ok(listener) => listener,
         Err(error) => return tracing::error!(%error, "WebSocket connections cannot be accepted"),
     };
-    let handshakes: Handshakes = Arc::new(Mutex::new(Unfinished::new(HANDSHAKES_MAX)));
+    let handshakes = Handshakes::new();
     loop {
         let connection = tokio::select! {
             () = stop.notified() => return,
@@ -94,37 +68,12 @@ pub(super) async fn listen(socket: std::net::TcpListener, door: Arc<Door>, stop:
                 continue;
             }
         };
-        let ticket = lock(&handshakes).ticket();
-        let (door, places) = (Arc::clone(&door), Arc::clone(&handshakes));
-        let task = tokio::spawn(async move {
-            let place = Place { handshakes: places, ticket };
+        let door = Arc::clone(&door);
+        handshakes.begin(peer, |place| async move {
             if let Err(reason) = meet(stream, &door, place).await {
                 tracing::debug!(%reason, "a WebSocket handshake failed");
             }
         });
-        // The task runs on this thread, so it has not ended yet.
-        if let Some(gives_way) = lock(&handshakes).enter(ticket, peer, task.abort_handle()) {
-            gives_way.abort();
-        }
-    }
-}
-
-/// A handshake's place among those in progress, until it is done or fails.
-struct Place {
-    handshakes: Handshakes,
-    ticket: u64,
-}
-
-impl Place {
-    /// Whether it was still this one's.
-    fn leave(&self) -> bool {
-        lock(&self.handshakes).leave(self.ticket)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.leave();
     }
 }
 
@@ -139,7 +88,7 @@ async fn meet(stream: TcpStream, door: &Door, place: Place) -> Result<(), FaceEr
     let Some(certificate) = &door.certificate else {
         return greet(stream, ends, door, place).await;
     };
-    match timeout(HANDSHAKE_TIMEOUT, certificate.acceptor().accept(stream)).await {
+    match timeout(HANDSHAKE_TIMEOUT, TlsAcceptor::from(certificate.shown()).accept(stream)).await {
         Ok(Ok(stream)) => greet(stream, ends, door, place).await,
         Ok(Err(error)) => Err(failed(error)),
         Err(_) => Err(FaceError::Silent(HANDSHAKE_TIMEOUT.as_secs())),
@@ -158,7 +107,8 @@ async fn greet<S: Stream>(
         return Ok(());
     }
     let (socket, face) = done?;
-    let link = enqueue(face, door)?;
+    let too_many = || FaceError::WebSocket("too many connections at once".into());
+    let link = door.arrivals.put(face).ok_or_else(too_many)?;
     carry(socket, &link, door.ping_every).await;
     Ok(())
 }
@@ -172,7 +122,7 @@ async fn handshake<S: Stream>(
     stream: S,
     ends: Ends,
     gate: &Gate,
-) -> Result<(WebSocketStream<S>, WebSocketFace), FaceError> {
+) -> Result<(WebSocketStream<S>, BridgedFace), FaceError> {
     let mut scope = Scope::NonLocal;
     #[allow(clippy::result_large_err)] // The library wants this type.
     let admit = |request: &Request, response: Response| {
@@ -188,25 +138,13 @@ async fn handshake<S: Stream>(
         .await
         .map_err(|_| FaceError::Silent(HANDSHAKE_TIMEOUT.as_secs()))?
         .map_err(|e| FaceError::WebSocket(e.to_string()))?;
-    Ok((socket, WebSocketFace::new(Link::new()?, Role::Server, ends, "", scope)))
+    Ok((socket, server_face(Link::new()?, ends, scope)))
 }
 
 fn forbidden(why: String) -> ErrorResponse {
     let mut response = ErrorResponse::new(Some(why + "\n"));
     *response.status_mut() = StatusCode::FORBIDDEN;
     response
-}
-
-/// Lets a face wait for the listener's owner.
-fn enqueue(face: WebSocketFace, door: &Door) -> Result<Arc<Link>, FaceError> {
-    let mut queue = door.accepted.lock().unwrap_or_else(PoisonError::into_inner);
-    if queue.len() >= ACCEPTED_MAX {
-        return Err(FaceError::WebSocket("too many connections at once".into()));
-    }
-    let link = Arc::clone(&face.link);
-    queue.push_back(face);
-    door.waker.wake();
-    Ok(link)
 }
 
 /// A client's connection, from the first packet to the last.
@@ -225,8 +163,7 @@ pub(super) async fn client(
     };
     match timeout(HANDSHAKE_TIMEOUT, connect).await {
         Ok(Ok((socket, _))) => {
-            link.state().connecting = false;
-            link.wake.wake();
+            link.connected();
             carry(socket, &link, ping_every).await;
         }
         Ok(Err(e)) => link.close(FaceError::WebSocket(e.to_string())),
@@ -268,7 +205,8 @@ async fn run<S: Stream>(
                     None => return FaceError::Closed,
                 }
             }
-            () = link.changed.notified() => match timeout(ping_every, send(socket, link)).await {
+            () = link.drained.notified() => {}
+            () = link.queued.notified() => match timeout(ping_every, send(socket, link)).await {
                 Ok(Ok(())) => {}
                 Ok(Err(e)) => return FaceError::WebSocket(e.to_string()),
                 Err(_) => return silent(),
@@ -290,17 +228,9 @@ async fn run<S: Stream>(
 
 /// One message from the peer; true when it closes the connection.
 fn take(link: &Link, message: Message) -> bool {
-    let mut state = link.state();
     match message {
-        Message::Binary(bytes) => match frame_len(&bytes) {
-            Ok(Some(len)) if len == bytes.len() => {
-                state.inbound.push(Buf::copy_from(&bytes));
-                link.wake.wake();
-            }
-            Ok(Some(len)) if len < bytes.len() => state.counters.in_trailing += 1,
-            _ => state.counters.in_malformed += 1,
-        },
-        Message::Text(_) => state.counters.in_malformed += 1,
+        Message::Binary(bytes) => link.take_in(&bytes),
+        Message::Text(_) => link.state().counters.in_malformed += 1,
         Message::Close(_) => return true,
         Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
     }
@@ -309,17 +239,8 @@ fn take(link: &Link, message: Message) -> bool {
 
 /// Sends what the face has queued.
 async fn send<S: Stream>(socket: &mut WebSocketStream<S>, link: &Link) -> Result<(), Error> {
-    loop {
-        let frame = {
-            let mut state = link.state();
-            let frame = state.outbound.pop();
-            if state.sender_waits && !state.outbound.is_full() {
-                state.sender_waits = false;
-                link.wake.wake();
-            }
-            frame
-        };
-        let Some(frame) = frame else { return socket.flush().await };
+    while let Some(frame) = link.take_out() {
         socket.feed(Message::Binary(frame.to_vec().into())).await?;
     }
+    socket.flush().await
 }

@@ -1,7 +1,9 @@
 use super::*;
 use crate::CHUNK_LEN;
-use crate::tests::{accept, check, until};
+use crate::Face;
+use crate::tests::{accept, certified, check, until};
 use futures_util::{SinkExt, StreamExt};
+use onym_frame::TxQueue;
 use tokio_tungstenite::tungstenite::Message;
 
 /// A gate as by default, whose applications on this machine are local.
@@ -131,23 +133,6 @@ fn connections_that_say_nothing_do_not_lock_others_out() {
     let oldest = &mut silent[0];
     oldest.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     assert!(!matches!(std::io::Read::read(oldest, &mut [0; 1]), Ok(1..)));
-}
-
-/// Has `openssl` make a certificate for 127.0.0.1 in `folder`; its paths.
-fn certified(folder: &std::path::Path, name: &str) -> [std::path::PathBuf; 2] {
-    let [chain, key] = ["pem", "key"].map(|kind| folder.join(format!("{name}.{kind}")));
-    let made = std::process::Command::new("openssl")
-        .args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3".split(' '))
-        .args(["-subj", &format!("/CN={name}"), "-addext", "subjectAltName=IP:127.0.0.1"])
-        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
-        .arg("-out")
-        .arg(&chain)
-        .arg("-keyout")
-        .arg(&key)
-        .output()
-        .expect("openssl is needed");
-    assert!(made.status.success(), "{made:?}");
-    [chain, key]
 }
 
 /// Whether a client that trusts `authority` and no other gets through with a packet.

@@ -104,15 +104,27 @@ impl Config {
         check.addresses("faces.udp.listen", &faces.udp.listen)?;
         check.addresses("faces.tcp.listen", &faces.tcp.listen)?;
         check.addresses("faces.websocket.listen", &faces.websocket.listen)?;
-        let tls = &faces.websocket;
+        let (tls, quic) = (&faces.websocket, &faces.quic);
         check.addresses("faces.websocket.tls_listen", &tls.tls_listen)?;
-        if !tls.tls_listen.0.is_empty() {
-            let allowed = "needed with tls_listen is a PEM file";
-            for (key, file) in [
-                ("faces.websocket.tls_certificate", &tls.tls_certificate),
-                ("faces.websocket.tls_key", &tls.tls_key),
-            ] {
-                check.that(file.is_some(), key, &"", allowed)?;
+        check.addresses("faces.quic.listen", &quic.listen)?;
+        for (list, allowed, files) in [
+            (
+                &tls.tls_listen,
+                "needed with tls_listen is a PEM file",
+                [
+                    ("faces.websocket.tls_certificate", &tls.tls_certificate),
+                    ("faces.websocket.tls_key", &tls.tls_key),
+                ],
+            ),
+            (
+                &quic.listen,
+                "needed with listen is a PEM file",
+                [("faces.quic.certificate", &quic.certificate), ("faces.quic.key", &quic.key)],
+            ),
+        ] {
+            let is_on = !list.0.is_empty();
+            for (key, file) in files {
+                check.that(!is_on || file.is_some(), key, &"", allowed)?;
             }
         }
         for origin in &faces.websocket.origins.0 {

@@ -49,6 +49,7 @@ const LIVE: &[&str] = &[
 const NEW_FACES: &[&str] = &[
     "faces.congestion",
     "faces.queue_bytes_max",
+    "faces.quic.peers",
     "faces.tcp.local",
     "faces.udp.find_mtu",
     "faces.udp.mtu",

@@ -15,7 +15,8 @@ mod telemetry;
 
 pub use crate::mgmt::policy::Privilege;
 pub use faces::{
-    Congestion, Ether, Faces, Fault, Framing, OneOrMany, Shm, StaticFace, Tcp, Udp, Unix, WebSocket,
+    Congestion, Ether, Faces, Fault, Framing, OneOrMany, Quic, Shm, StaticFace, Tcp, Udp, Unix,
+    WebSocket,
 };
 pub use gateway::{Gateway, GatewayMap};
 pub use limits::{

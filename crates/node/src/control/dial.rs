@@ -151,6 +151,10 @@ impl Ways<'_> {
                 let io = onym_face::websocket::connect(address_of(end)?, path).map_err(failed)?;
                 Ok(Box::new(io))
             }
+            FaceUri::Quic(end) => {
+                let peers = self.config.faces.quic.peers.as_deref();
+                Ok(Box::new(onym_face::quic::connect(address_of(end)?, peers).map_err(failed)?))
+            }
             FaceUri::Ether(mac) => self.ether_to(*mac, target.local.as_ref()),
             other => Err(FaceError::Unsupported(format!("{other}: scheme not supported"))),
         }

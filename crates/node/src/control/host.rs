@@ -18,6 +18,7 @@ use crate::mgmt::host::{
 };
 use crate::mgmt::look::{DumpQuestion, Sight, TopQuestion};
 use onym_engine::clock::unix_ms;
+use onym_face::Transport;
 use onym_frame::Buf;
 use onym_link::PathMtu;
 use onym_tables::FaceId;
@@ -87,7 +88,8 @@ impl Host for ManagementHost<'_> {
             bad.mask |= FACE_LOCAL_FIELDS;
         }
         // Neither a face that a peer's connection made nor one without an address can be made again.
-        let again = record.target.is_some() || record.is_datagram();
+        let is_connection = record.transport == Transport::Quic || !record.is_datagram();
+        let again = record.target.is_some() || !is_connection;
         match props.persistency {
             Some(Persistency::OnDemand) if record.persistency != Persistency::OnDemand => {
                 bad.persistency = props.persistency;
@@ -316,7 +318,7 @@ fn check_creation(
         FaceUri::Udp(_) if local.is_some_and(|l| !matches!(l, FaceUri::Udp(_))) => {
             return no("LocalUri of a UDP face is the address of a listener");
         }
-        FaceUri::Tcp(_) | FaceUri::WebSocket(..) if local.is_some() => {
+        FaceUri::Tcp(_) | FaceUri::WebSocket(..) | FaceUri::Quic(_) if local.is_some() => {
             return no("LocalUri is for Ethernet and UDP only");
         }
         FaceUri::Ether(_) if !matches!(local, Some(FaceUri::Dev(_))) => {
@@ -325,10 +327,14 @@ fn check_creation(
         FaceUri::Ether(mac) if mac[0] & 1 == 1 => {
             return no("a multicast group is set with faces.ether.interfaces");
         }
-        FaceUri::Udp(_) | FaceUri::Tcp(_) | FaceUri::WebSocket(..) | FaceUri::Ether(_) => {}
-        _ => return no("only udp4, udp6, tcp4, tcp6, ws and ether faces can be created"),
+        FaceUri::Udp(_)
+        | FaceUri::Tcp(_)
+        | FaceUri::WebSocket(..)
+        | FaceUri::Quic(_)
+        | FaceUri::Ether(_) => {}
+        _ => return no("only udp4, udp6, tcp4, tcp6, ws, quic and ether faces can be created"),
     }
-    let is_datagram = matches!(uri, FaceUri::Udp(_) | FaceUri::Ether(_));
+    let is_datagram = matches!(uri, FaceUri::Udp(_) | FaceUri::Quic(_) | FaceUri::Ether(_));
     if props.persistency == Some(Persistency::OnDemand) {
         return no("on-demand faces are made by peers");
     }

@@ -2,9 +2,12 @@
 
 use crate::config::Config;
 use onym_face::ether::{EtherFace, EtherListener};
+use onym_face::quic::QuicListener;
 use onym_face::udp::{Loopback, UdpListener, UdpMulticastFace};
-use onym_face::websocket::{Certificate, Gate, WebSocketListener};
-use onym_face::{Face, FaceError, Listener, RingPolicy, UnixListener, tcp::TcpListener};
+use onym_face::websocket::{Gate, WebSocketListener};
+use onym_face::{
+    Certificate, Face, FaceError, Listener, RingPolicy, UnixListener, tcp::TcpListener,
+};
 use onym_sys::netdev::{self, Interface};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,6 +24,8 @@ pub struct Bound {
     pub tcp: Vec<SocketAddr>,
     /// WebSocket addresses.
     pub websocket: Vec<SocketAddr>,
+    /// QUIC addresses.
+    pub quic: Vec<SocketAddr>,
     /// Addresses of the HTTP server.
     pub metrics: Vec<SocketAddr>,
 }
@@ -62,6 +67,7 @@ pub(crate) fn open(config: &Config) -> Result<Opened, String> {
     open_udp(config, &mut opened)?;
     open_tcp(config, &mut opened)?;
     open_websocket(config, &mut opened)?;
+    open_quic(config, &mut opened)?;
     open_multicast(config, &mut opened)?;
     open_ether(config, &mut opened)?;
     Ok(opened)
@@ -181,10 +187,14 @@ fn open_tcp(config: &Config, opened: &mut Opened) -> Result<(), String> {
     Ok(())
 }
 
-fn open_websocket(config: &Config, opened: &mut Opened) -> Result<(), String> {
+/// Which pages may connect.
+fn gate(config: &Config) -> Gate {
     let keys = &config.faces.websocket;
-    let (origins, hosts) = (keys.origins.0.clone(), keys.hosts.0.clone());
-    let gate = Gate { origins, hosts, local: keys.local };
+    Gate { origins: keys.origins.0.clone(), hosts: keys.hosts.0.clone(), local: keys.local }
+}
+
+fn open_websocket(config: &Config, opened: &mut Opened) -> Result<(), String> {
+    let (keys, gate) = (&config.faces.websocket, gate(config));
     for address in addresses(&keys.listen) {
         match WebSocketListener::bind(address, gate.clone()) {
             Ok(listener) => {
@@ -209,6 +219,28 @@ fn open_websocket(config: &Config, opened: &mut Opened) -> Result<(), String> {
                 opened.push(Box::new(listener));
             }
             Err(error) => refused("faces.websocket.tls_listen", address, &error, opened)?,
+        }
+    }
+    Ok(())
+}
+
+fn open_quic(config: &Config, opened: &mut Opened) -> Result<(), String> {
+    let keys = &config.faces.quic;
+    let (Some(certificate), Some(key)) = (&keys.certificate, &keys.key) else {
+        return Ok(());
+    };
+    if keys.listen.0.is_empty() {
+        return Ok(());
+    }
+    let certificate = Certificate::load_quic(certificate, key)
+        .map_err(|e| format!("faces.quic.certificate, key: {e}"))?;
+    for address in addresses(&keys.listen) {
+        match QuicListener::bind(address, gate(config), Arc::clone(&certificate)) {
+            Ok(listener) => {
+                opened.bound.quic.push(listener.address());
+                opened.push(Box::new(listener));
+            }
+            Err(error) => refused("faces.quic.listen", address, &error, opened)?,
         }
     }
     Ok(())

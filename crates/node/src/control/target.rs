@@ -41,6 +41,7 @@ impl Target {
             FaceUri::Udp(_) => Transport::Udp,
             FaceUri::Ether(_) => Transport::Ether,
             FaceUri::WebSocket(..) | FaceUri::WebSocketClient(_) => Transport::WebSocket,
+            FaceUri::Quic(_) => Transport::Quic,
             FaceUri::Unix(_) => Transport::Unix,
             FaceUri::Shm(_) => Transport::Shm,
             _ => Transport::Tcp,
@@ -97,7 +98,8 @@ pub(super) fn ip_of(uri: &FaceUri) -> Option<IpAddr> {
         FaceUri::Udp(e)
         | FaceUri::Tcp(e)
         | FaceUri::WebSocket(e, _)
-        | FaceUri::WebSocketClient(e) => e.ip(),
+        | FaceUri::WebSocketClient(e)
+        | FaceUri::Quic(e) => e.ip(),
         _ => None,
     }
 }
@@ -108,7 +110,9 @@ pub(super) fn resolve(text: &str) -> Result<FaceUri, String> {
     if let Some(canonical) = uri.canonical() {
         return Ok(canonical);
     }
-    let (FaceUri::Udp(end) | FaceUri::Tcp(end) | FaceUri::WebSocket(end, _)) = &uri else {
+    let (FaceUri::Udp(end) | FaceUri::Tcp(end) | FaceUri::WebSocket(end, _) | FaceUri::Quic(end)) =
+        &uri
+    else {
         return Err(format!("{text} cannot be the other end of a face"));
     };
     let Host::Name(name) = &end.host else {

@@ -18,6 +18,8 @@ fn canonical_forms_survive_and_others_are_completed() {
         "ws://0.0.0.0:9696",
         "wsclient://1.2.3.4:5678",
         "wsclient://[::1]:5678",
+        "quic://1.2.3.4:6367",
+        "quic://[fe80::1%eth0]:443",
         "internal://",
         "null://",
         "contentstore://",
@@ -31,6 +33,7 @@ fn canonical_forms_survive_and_others_are_completed() {
         ("tcp://[::1]/", "tcp6://[::1]:6363"),
         ("ether://[08:00:27:01:01:AA]", "ether://[08:00:27:01:01:aa]"),
         ("ws://1.2.3.4/", "ws://1.2.3.4:9696"),
+        ("quic://1.2.3.4/", "quic://1.2.3.4:6367"),
     ] {
         assert!(FaceUri::parse_canonical(uri).is_err(), "{uri}");
         let completed = uri.parse::<FaceUri>().unwrap().canonical().unwrap();

@@ -20,6 +20,7 @@ pub(super) fn check(config: &Config, running: Option<&Running>, checks: &mut Vec
     checks.extend(listen("tcp", "faces.tcp.listen", &faces.tcp.listen, running, &tcp));
     let websocket = &faces.websocket.listen;
     checks.extend(listen("websocket", "faces.websocket.listen", websocket, running, &tcp));
+    checks.extend(listen("quic", "faces.quic.listen", &faces.quic.listen, running, &udp));
     checks.extend(listen("metrics", "metrics.listen", &config.metrics.listen, running, &tcp));
     buffers(config, checks);
     if faces.shm.enabled {

@@ -38,6 +38,8 @@ pub struct Faces {
     pub tcp: Tcp,
     /// WebSocket.
     pub websocket: WebSocket,
+    /// QUIC.
+    pub quic: Quic,
     /// Ethernet.
     pub ether: Ether,
     /// Shared memory for local applications.
@@ -59,6 +61,7 @@ impl Default for Faces {
             udp: Udp::default(),
             tcp: Tcp::default(),
             websocket: WebSocket::default(),
+            quic: Quic::default(),
             ether: Ether::default(),
             shm: Shm::default(),
         }
@@ -241,6 +244,25 @@ impl Default for WebSocket {
             local: false,
         }
     }
+}
+
+/// QUIC, in programs that were built with it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Quic {
+    /// Addresses where nodes are accepted by QUIC, and browsers by WebTransport over HTTP/3: pages that
+    /// `faces.websocket.origins` and `faces.websocket.hosts` let in. Port 6367 is the usual one. Empty:
+    /// no listener.
+    pub listen: OneOrMany,
+    /// The certificate shown there, with its chain, a PEM file. It is read again when it changes; what
+    /// cannot be used is logged, and the one before holds.
+    pub certificate: Option<PathBuf>,
+    /// Its key, a PEM file.
+    pub key: Option<PathBuf>,
+    /// Certificates of the nodes that faces of the scheme `quic` lead to, a PEM file, read at each
+    /// connection: one that shows another certificate is not connected to. Without it whoever answers
+    /// is believed, as with UDP.
+    pub peers: Option<PathBuf>,
 }
 
 /// Ethernet.

@@ -45,7 +45,9 @@ fn spec(p: &ControlParameters) -> Result<FaceSpec, FaceError> {
         return unsupported("the MTU must be at least 64");
     }
     let ip = match &uri {
-        FaceUri::Tcp(end) | FaceUri::Udp(end) | FaceUri::WebSocket(end, _) => end.ip(),
+        FaceUri::Tcp(end) | FaceUri::Udp(end) | FaceUri::WebSocket(end, _) | FaceUri::Quic(end) => {
+            end.ip()
+        }
         _ => None,
     };
     let is_local = matches!(&uri, FaceUri::Tcp(_)) && ip.is_some_and(|ip| ip.is_loopback());

@@ -4,7 +4,10 @@
 //! of them loses its oldest one: who floods pushes itself out, and a flood by all addresses at once
 //! leaves each newcomer the time that as many others take to come.
 
+use super::HANDSHAKES_MAX;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::task::AbortHandle;
 
 /// A peer by address; of IPv6 its network of 64 bits, which one host can fill.
 fn block(peer: SocketAddr) -> IpAddr {
@@ -16,25 +19,25 @@ fn block(peer: SocketAddr) -> IpAddr {
 
 /// Unfinished handshakes, the oldest first, each with how to end it.
 #[derive(Debug)]
-pub(super) struct Unfinished<T> {
+struct Unfinished<T> {
     places: Vec<(u64, IpAddr, T)>,
     max: usize,
     next: u64,
 }
 
 impl<T> Unfinished<T> {
-    pub(super) fn new(max: usize) -> Self {
+    fn new(max: usize) -> Self {
         Self { places: Vec::with_capacity(max), max, next: 0 }
     }
 
     /// A number for a handshake that is about to begin.
-    pub(super) fn ticket(&mut self) -> u64 {
+    fn ticket(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
 
     /// Gives the handshake `ticket` of `peer` a place; who has to give way for it.
-    pub(super) fn enter(&mut self, ticket: u64, peer: SocketAddr, end: T) -> Option<T> {
+    fn enter(&mut self, ticket: u64, peer: SocketAddr, end: T) -> Option<T> {
         self.places.push((ticket, block(peer), end));
         if self.places.len() <= self.max {
             return None;
@@ -45,10 +48,69 @@ impl<T> Unfinished<T> {
         Some(self.places.remove(oldest).2)
     }
 
+    /// How many there are.
+    #[cfg(feature = "quic")]
+    fn len(&self) -> usize {
+        self.places.len()
+    }
+
     /// The handshake ended; false when it had given way before.
-    pub(super) fn leave(&mut self, ticket: u64) -> bool {
+    fn leave(&mut self, ticket: u64) -> bool {
         let at = self.places.iter().position(|p| p.0 == ticket);
         at.map(|at| self.places.remove(at)).is_some()
+    }
+}
+
+/// The unfinished handshakes of one listener, each a task of its control thread.
+#[derive(Debug, Clone)]
+pub(crate) struct Handshakes(Arc<Mutex<Unfinished<AbortHandle>>>);
+
+impl Handshakes {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(Unfinished::new(HANDSHAKES_MAX))))
+    }
+
+    fn table(&self) -> MutexGuard<'_, Unfinished<AbortHandle>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has `task` make the handshake of `peer`; it gets its place. To be called on the control thread.
+    pub(crate) fn begin<F>(&self, peer: SocketAddr, task: impl FnOnce(Place) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let ticket = self.table().ticket();
+        let task = tokio::spawn(task(Place { handshakes: self.clone(), ticket }));
+        // The task runs on this thread, so it has not ended yet.
+        if let Some(gives_way) = self.table().enter(ticket, peer, task.abort_handle()) {
+            gives_way.abort();
+        }
+    }
+
+    /// Whether half of the places are taken.
+    #[cfg(feature = "quic")]
+    pub(crate) fn are_many(&self) -> bool {
+        2 * self.table().len() >= HANDSHAKES_MAX
+    }
+}
+
+/// A handshake's place among those in progress, until it is done or fails.
+#[derive(Debug)]
+pub(crate) struct Place {
+    handshakes: Handshakes,
+    ticket: u64,
+}
+
+impl Place {
+    /// Whether it was still this one's.
+    pub(crate) fn leave(&self) -> bool {
+        self.handshakes.table().leave(self.ticket)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 
