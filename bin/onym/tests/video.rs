@@ -6,8 +6,9 @@ mod support;
 
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
-use support::http::Gateway;
+use support::http::{Gateway, ask};
 use support::{Place, Running, noise, wait_until};
 
 /// A playlist on its way: under another name until it is whole, as ffmpeg writes it.
@@ -17,12 +18,16 @@ fn write(place: &Place, name: &str, content: impl AsRef<[u8]>) {
     fs::rename(begun, whole).unwrap();
 }
 
-/// Interests that went to whoever serves `name`.
-fn asked(place: &Place, name: &str) -> u64 {
-    let routes = place.json(&["route", "list"]);
-    let of = |one: &&serde_json::Value| one["prefix"] == name;
-    let face = routes.as_array().unwrap().iter().find(of).unwrap()["face"].to_string();
-    place.json(&["face", "show", &face])["out_interests"].as_u64().unwrap()
+/// Interests that the node sent on so far; its datasets would be a second old.
+fn sent_on(metrics: &str) -> u64 {
+    let page = ask(metrics, "GET", "/metrics", &[]);
+    let page = String::from_utf8(page.body).unwrap();
+    let is_it = |line: &&str| {
+        line.starts_with("onym_packets_total{")
+            && line.contains("\"forwarded\"")
+            && line.contains("\"interest\"")
+    };
+    page.lines().find(is_it).unwrap().rsplit(' ').next().unwrap().parse().unwrap()
 }
 
 fn signal(process: &Running, signal: Signal) {
@@ -35,7 +40,9 @@ fn signal(process: &Running, signal: Signal) {
 #[test]
 fn viewers_of_one_stream_share_interests() {
     let place = Place::new();
-    let _daemon = place.daemon(&[]);
+    let [port] = onym_sys::port::unused(1).unwrap()[..] else { unreachable!() };
+    let metrics = format!("127.0.0.1:{port}");
+    let _daemon = place.daemon(&[&format!("metrics.listen={metrics}")]);
     fs::create_dir_all(place.path("live")).unwrap();
     let files = ["chunk-1.m4s", "chunk-2.m4s", "chunk-3.m4s"];
     for (file, seed) in files.iter().zip(1..) {
@@ -60,10 +67,10 @@ fn viewers_of_one_stream_share_interests() {
     watch();
     let mut rounds = 1;
     wait_until("a round of all viewers costs the producer no Interest", || {
-        let before = asked(&place, "/alice/live");
+        let before = sent_on(&metrics);
         watch();
         rounds += 1;
-        asked(&place, "/alice/live") == before
+        sent_on(&metrics) == before
     });
     assert!(look("live.m3u8").iter().all(|body| body == playlist(2).as_bytes()));
     write(&place, "live/live.m3u8", playlist(3));
@@ -91,9 +98,15 @@ fn a_playlist_is_told_to_who_subscribed_and_is_a_name_for_who_did_not() {
     let _daemon =
         place.daemon(&["push.enabled=true", "gateway.map=[{prefix=\"/tv\", scope=\"/1\"}]"]);
     fs::create_dir_all(place.path("live")).unwrap();
+    // Another user of the folder may have put these here.
+    fs::write(place.path("secret"), "not for you").unwrap();
+    symlink(place.path("secret"), place.path("live/soft")).unwrap();
+    fs::hard_link(place.path("secret"), place.path("live/hard")).unwrap();
     write(&place, "live/now.m3u8", "state 1\n");
-    let publish = format!("now.m3u8={item}");
-    let mut video = place.start(&["video", "live", "/alice/live", "--publish", &publish]);
+    let publish = ["soft=/1/2", "hard=/1/3", &format!("now.m3u8={item}")].map(str::to_owned);
+    let publish = publish.iter().flat_map(|one| ["--publish", one]);
+    let words: Vec<&str> = ["video", "live", "/alice/live"].into_iter().chain(publish).collect();
+    let mut video = place.start(&words);
     video.wait_for("ready: ");
     let early = place.start(&["subscribe", item]);
     wait_until("the first state is heard", || early.out.text().contains("state 1"));
@@ -109,9 +122,16 @@ fn a_playlist_is_told_to_who_subscribed_and_is_a_name_for_who_did_not() {
     }
     let late = place.run(&["subscribe", item, "--count", "1", "--timeout", "60"]);
     assert!(late.out.contains("state 3"), "{}{}", late.out, late.err);
-    assert_eq!(asked(&place, "/alice/live"), 0, "nobody asked for the file");
+    for lent in ["/1/2", "/1/3"] {
+        let nothing = place.run(&["subscribe", lent, "--count", "1", "--timeout", "0"]);
+        assert_eq!((nothing.code, &*nothing.out), (5, ""), "{}", nothing.err);
+    }
     let wrong = place.run(&["video", "live", "/alice/live", "--publish", "../x=/1/2"]);
     assert_eq!((wrong.code, wrong.err.contains("without ..")), (2, true), "{}", wrong.err);
+    signal(&video, Signal::TERM);
+    assert_eq!(video.end(), Some(0), "{}", video.err.text());
+    let said = video.out.text();
+    assert!(said.contains("stopped: 0 segments and 0 metadata sent"), "nobody asked: {said}");
 }
 
 /// Law: one command starts the encoder and serves what it writes, during and after; an encoder that

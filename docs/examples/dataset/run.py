@@ -5,8 +5,8 @@ last one has it, verified, and what has left the machine that had it.
     run.py [--size 1G] [--nodes 16] [--rate 1gbit] [--only onym,http,bittorrent] [--folder DIR] [--json]
 
 Each machine is a network namespace: the origin, a router, and the nodes behind it; the link between
-origin and router has a rate. Onym has a node on each machine, as in README.md; the router's keeps what
-passes. HTTP is nginx, or Python's server where that is not installed, and curl. BitTorrent is aria2,
+origin and router has a rate. Onym has a node on each machine; the router's keeps what passes, in
+memory. HTTP is nginx, or Python's server where that is not installed, and curl. BitTorrent is aria2,
 with a tracker of this program, and needs disk for a copy on each node; the other two hash what comes
 and keep nothing. Needs root; what is not installed is left out, and said.
 Exit codes: 0 done, 1 something did not arrive or Onym's origin sent the file twice, 77 no namespaces.
@@ -128,7 +128,8 @@ def hashed(net: Network, data: Data, readers: list[list[object]]) -> list[str]:
         children.append(net.start(net.nodes[k], "sh", "-c", script, "sh", *words, said=said))
     faults = []
     for k, child in enumerate(children):
-        child.wait(LIMIT_S)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(LIMIT_S)
         said = (data.folder / f"reader{k}").read_text()
         if data.digest not in said:
             faults.append(f"{net.nodes[k]}: {said.strip()[-200:]}")
@@ -142,6 +143,12 @@ def by_onym(net: Network, data: Data):
         sockets[space] = f"unix://{data.folder}/{space}.sock"
         sets = [f'faces.unix.path="{data.folder}/{space}.sock"', 'faces.udp.listen=["0.0.0.0:6363"]',
                 "faces.tcp.listen=[]", "faces.websocket.listen=[]"]
+        if space in net.nodes:
+            # Nobody asks it but its own reader.
+            sets.append("cs.packets_max=4096")
+        if space == net.router:
+            # It keeps all that passes.
+            sets += [f"cs.packets_max={data.size // 8000 + 65536}", f"cs.bytes_max={2 * data.size + (64 << 20)}"]
         words = [word for one in sets for word in ("--set", one)]
         net.start(space, onym, "daemon", *words, said=data.folder / f"{space}.log")
     for space in spaces:

@@ -37,25 +37,30 @@ impl Gateway {
 
     /// One request on a connection of its own.
     pub(crate) fn ask(&self, method: &str, path: &str, lines: &[&str]) -> Answer {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
-        for line in lines {
-            head += line;
-            head += "\r\n";
-        }
-        stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
-        let mut all = Vec::new();
-        stream.read_to_end(&mut all).unwrap();
-        let end = all.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
-        let head = String::from_utf8(all[..end].to_vec()).unwrap();
-        let (line, rest) = head.split_once("\r\n").unwrap_or((&head, ""));
-        let headers = rest.lines().filter_map(|line| line.split_once(": "));
-        let headers = headers.map(|(n, v)| (n.to_lowercase(), v.to_owned())).collect();
-        let status = line.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, headers, body: all[end + 4..].to_vec() }
+        ask(&self.address, method, path, lines)
     }
 
     pub(crate) fn get(&self, path: &str, lines: &[&str]) -> Answer {
         self.ask("GET", path, lines)
     }
+}
+
+/// One request to `address` on a connection of its own.
+pub(crate) fn ask(address: &str, method: &str, path: &str, lines: &[&str]) -> Answer {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
+    for line in lines {
+        head += line;
+        head += "\r\n";
+    }
+    stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).unwrap();
+    let end = all.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    let head = String::from_utf8(all[..end].to_vec()).unwrap();
+    let (line, rest) = head.split_once("\r\n").unwrap_or((&head, ""));
+    let headers = rest.lines().filter_map(|line| line.split_once(": "));
+    let headers = headers.map(|(n, v)| (n.to_lowercase(), v.to_owned())).collect();
+    let status = line.split(' ').nth(1).unwrap().parse().unwrap();
+    Answer { status, headers, body: all[end + 4..].to_vec() }
 }

@@ -6,8 +6,9 @@ use crate::stop::Stop;
 use anyhow::Context as _;
 use onym_client::push::{App, Error, Event};
 use onym_wire::push::{Kind, Path as Item, Strategy};
-use std::fs::{self, Metadata};
-use std::io;
+use rustix::fs::{Mode, OFlags, openat};
+use std::fs::{File, Metadata};
+use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::thread::{self, JoinHandle};
@@ -144,18 +145,18 @@ fn publish(
     while !stop.is_set() {
         for one in &mut *watched {
             let Playlist { file, item } = &one.playlist;
-            let path = folder.join(file);
-            // What is not there yet comes later.
-            let Ok(now) = fs::symlink_metadata(&path).map(|m| m.is_file().then(|| state(&m)))
-            else {
-                continue;
-            };
-            if now.is_none() || now == one.published {
+            // What is not there yet, or cannot be read, comes later.
+            let Ok(opened) = find(folder, file) else { continue };
+            let Ok(now) = opened.metadata() else { continue };
+            let (is_own, now) = (now.is_file() && now.nlink() == 1, Some(state(&now)));
+            if !is_own || now == one.published {
                 continue;
             }
-            match read(&path, app.info().length_max) {
-                Ok(Some(content)) => app.publish(&item.id, STRATEGY, &content)?,
-                Ok(None) => {
+            let mut content = Vec::new();
+            let most = app.info().length_max;
+            match opened.take(most.saturating_add(1)).read_to_end(&mut content) {
+                Ok(len) if len as u64 <= most => app.publish(&item.id, STRATEGY, &content)?,
+                Ok(_) => {
                     let item = push_words::both(item, &item.id);
                     output::tell(format_args!("onym: {} is too long for {item}", file.display()));
                 }
@@ -170,12 +171,14 @@ fn publish(
     Ok(())
 }
 
-/// The content of a file, `None` when it is longer than `most`.
-fn read(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
-    if fs::metadata(path)?.len() > most {
-        return Ok(None);
+/// Opens a file of the folder, one component after the other: links are not followed.
+fn find(folder: &Path, file: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut at = rustix::fs::open(folder, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    for component in file {
+        at = openat(&at, component, flags, Mode::empty())?;
     }
-    fs::read(path).map(Some)
+    Ok(File::from(at))
 }
 
 #[cfg(test)]
