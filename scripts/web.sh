@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The manager's page: types, whether the committed file is of this source, and a real browser.
+# The pages of node and manager: types, whether the committed files are of this source, and a real
+# browser.
 # scripts/web.sh PROGRAM. Exit status 77: Node.js or Chromium is missing.
 set -euo pipefail
 program=$(realpath "${1:-$(dirname "$0")/../target/release/onym}")
@@ -10,4 +11,7 @@ done
 npm ci --no-audit --no-fund --silent
 npx tsc --noEmit
 node build.mjs --check
-ONYM=$program CHROMIUM=$(command -v chromium) node --test --test-reporter=dot test/*.test.mjs
+figures=$(mktemp)
+trap 'rm -f "$figures"' EXIT
+ONYM=$program CHROMIUM=$(command -v chromium) FIGURES=$figures node --test --test-reporter=dot test/*.test.mjs
+cat "$figures"

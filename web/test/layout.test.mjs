@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { build } from "esbuild";
 
-const bundle = await build({ entryPoints: [new URL("../src/layout.ts", import.meta.url).pathname], bundle: true, format: "esm", write: false });
+const bundle = await build({ entryPoints: [new URL("../src/manager/layout.ts", import.meta.url).pathname], bundle: true, format: "esm", write: false });
 const { place, line, backs } = await import(`data:text/javascript;base64,${Buffer.from(bundle.outputFiles[0].contents).toString("base64")}`);
 
 const H = 46, LABEL = { width: 64, height: 30 };
@@ -25,10 +25,10 @@ const networks = {
 };
 
 /** A small generator: the same seed, the same networks. */
-function drawn(seed) {
+function drawn(seed, size) {
   let state = seed;
   const next = (below) => { state = (state * 1103515245 + 12345) % 2 ** 31; return Math.floor((state / 2 ** 31) * below); };
-  const count = 3 + next(10), links = new Set();
+  const count = size ?? 3 + next(10), links = new Set();
   for (let i = 1; i < count; i++) links.add(`f${next(i)}>f${i}`);
   for (let i = 0; i < next(count); i++) {
     const [a, b] = [next(count), next(count)];
@@ -79,6 +79,7 @@ function check(name, { boxes, edges }, upright) {
 test("no link runs through a box, and each rate has a place of its own", () => {
   for (const [name, of] of Object.entries(networks)) for (const upright of [false, true]) check(name, of, upright);
   for (let seed = 1; seed <= 60; seed++) check(`seed ${seed}`, drawn(seed), seed % 2 === 0);
+  for (let seed = 1; seed <= 12; seed++) check(`50 functions, seed ${seed}`, drawn(seed, 50), seed % 2 === 0);
 });
 
 test("Interests go on from the left to the right, and only the way back is one", () => {

@@ -4,15 +4,13 @@ import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { chromium } from "playwright-core";
+import { end, faultsOf, launch, onym, said } from "./browser.mjs";
 
-const onym = resolve(process.env.ONYM ?? "../target/release/onym");
 const state = mkdtempSync(join(tmpdir(), "onym-page-"));
 // The manager's socket and token are here, and nobody else's.
 const env = { ...process.env, XDG_RUNTIME_DIR: state };
-const flags = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 let manager, url, tokenFile, browser;
 
 /** The address that `onym net page` prints: each lets one browser in. */
@@ -24,41 +22,26 @@ function address() {
 
 before(async () => {
   manager = spawn(onym, ["manager", "--listen", "127.0.0.1:0", "--state", state, "--watch-ms", "200"], { stdio: ["ignore", "ignore", "pipe"], env });
-  ({ url, token_file: tokenFile } = await new Promise((done, fail) => {
-    let said = "";
-    manager.stderr.on("data", (text) => {
-      said += text;
-      // The last one may not be whole yet.
-      const line = said.split("\n").slice(0, -1).find((l) => l.startsWith("ready "));
-      if (line) done(JSON.parse(line.slice(6)));
-    });
-    manager.on("exit", () => fail(new Error(`the manager ended: ${said}`)));
-  }));
+  ({ url, token_file: tokenFile } = await said(manager, "stderr", (line) => (line.startsWith("ready ") ? JSON.parse(line.slice(6)) : undefined)));
   // Without ports that others may have.
   const description = { network: "page", functions: { cs: { kind: "content-store" }, br: { kind: "backward-router", scalable: true }, nr: { kind: "name-router" } }, links: [{ from: "cs", to: "br" }, { from: "br", to: "nr" }] };
   const answer = await fetch(`${url}/v1/description?form=json`, { method: "PUT", body: JSON.stringify(description), headers: { "content-type": "application/json", authorization: `Bearer ${readFileSync(tokenFile, "utf8").trim()}` } });
   assert.equal(answer.status, 200, await answer.text());
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: flags });
+  browser = await launch();
 });
 
 after(async () => {
   await browser?.close();
   if (url) spawnSync(onym, ["net", "--manager", url, "down"], { env });
   // What it still writes would be in the way of the removal.
-  if (manager?.exitCode === null) {
-    const ended = new Promise((done) => manager.once("exit", done));
-    manager.kill();
-    await ended;
-  }
+  await end(manager);
   rmSync(state, { recursive: true, force: true });
 });
 
 async function open(options = {}) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
-  const faults = [];
-  page.on("pageerror", (e) => faults.push(e.message));
-  page.on("console", (m) => m.type() === "error" && faults.push(m.text()));
+  const faults = faultsOf(page);
   await page.goto(address());
   await page.locator('[data-name="cs"]').waitFor();
   return { page, faults, close: () => context.close() };

@@ -136,6 +136,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "onym-yaml",
         ],
     ),
+    // A page for one user's browsers: what it asks a node by is handed to it.
+    ("onym-console", &["onym-crypto", "onym-sys", "onym-http"]),
     (
         "onym-services",
         &[

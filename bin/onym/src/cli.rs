@@ -71,6 +71,7 @@ commands! {
     Nfdc(nfdc) in "Node",
     Doctor(doctor) in "Node",
     Top(top) in "Node",
+    Console(console) in "Node",
     Dump(dump) in "Node",
     Dissect(dissect) in "Node",
     Put(put) in "Content",

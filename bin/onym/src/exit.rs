@@ -59,6 +59,15 @@ impl Failure {
     }
 }
 
+/// What `error` says to a person who is told elsewhere than on standard error: its exit code, what and
+/// why in a sentence, and what to do.
+pub(crate) fn told(error: &anyhow::Error) -> (Exit, String, Option<String>) {
+    match error.downcast_ref::<Failure>() {
+        Some(failure) => (failure.exit, failure.to_string(), failure.next.clone()),
+        None => (Exit::Failed, format!("{error:#}"), None),
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)?;

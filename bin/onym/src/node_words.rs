@@ -115,13 +115,17 @@ pub(crate) fn find_face(client: &mut Client, text: &str) -> anyhow::Result<FaceS
     }
 }
 
-/// What a word of docs/verdicts.md means; none for others.
-pub(crate) fn meaning(word: &str) -> Option<&'static str> {
+/// The words of docs/verdicts.md, with what each means.
+pub(crate) fn meanings() -> impl Iterator<Item = (&'static str, &'static str)> {
     let packets = Verdict::ALL.iter().map(|v| (v.label(), v.text()));
     let frames = FrameVerdict::ALL.iter().map(|v| (v.label(), v.text()));
     let copies = Unsent::ALL.iter().map(|u| (u.label(), u.text()));
-    let mut all = packets.chain(frames).chain(copies);
-    all.find(|(label, _)| *label == word).map(|(_, text)| text.trim_end_matches('.'))
+    packets.chain(frames).chain(copies)
+}
+
+/// What a word of docs/verdicts.md means; none for others.
+pub(crate) fn meaning(word: &str) -> Option<&'static str> {
+    meanings().find(|(label, _)| *label == word).map(|(_, text)| text.trim_end_matches('.'))
 }
 
 #[cfg(test)]

@@ -5,15 +5,39 @@ use anyhow::Result;
 use onym_http::tls::{ServerTls, Tls, TlsError};
 use std::path::{Path, PathBuf};
 
-/// What a server shows, and whose certificates it wants.
+/// What a server shows.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Serving {
+pub(crate) struct Own {
     /// Certificate of the interface, with its chain (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
     /// Its key (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
+}
+
+impl Own {
+    /// Whether there is a certificate.
+    pub(crate) fn is_there(&self) -> bool {
+        self.tls_cert.is_some()
+    }
+
+    /// Reads the files; clients show certificates that `clients` signed, if any.
+    pub(crate) fn load(&self, clients: Option<&Path>) -> Result<Option<ServerTls>> {
+        let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) else {
+            return Ok(None);
+        };
+        let ca = clients.map(read).transpose()?;
+        let tls = ServerTls::new(&read(certificate)?, &read(key)?, ca.as_deref());
+        Ok(Some(tls.map_err(|e| wrong(&e))?))
+    }
+}
+
+/// What a server shows, and whose certificates it wants.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Serving {
+    #[command(flatten)]
+    own: Own,
     /// Certificate authority of clients (PEM); turns mutual TLS on.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_ca: Option<PathBuf>,
@@ -30,22 +54,17 @@ impl Serving {
 
     /// Whether a token may be asked for beyond loopback.
     pub(crate) fn hides_tokens(&self) -> bool {
-        self.tls_cert.is_some() || self.clear_text
+        self.own.is_there() || self.clear_text
     }
 
     /// `http` or `https`.
     pub(crate) fn scheme(&self) -> &'static str {
-        if self.tls_cert.is_some() { "https" } else { "http" }
+        if self.own.is_there() { "https" } else { "http" }
     }
 
     /// Reads the files.
     pub(crate) fn load(&self) -> Result<Option<ServerTls>> {
-        let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) else {
-            return Ok(None);
-        };
-        let ca = self.tls_ca.as_deref().map(read).transpose()?;
-        let tls = ServerTls::new(&read(certificate)?, &read(key)?, ca.as_deref());
-        Ok(Some(tls.map_err(|e| wrong(&e))?))
+        self.own.load(self.tls_ca.as_deref())
     }
 }
 

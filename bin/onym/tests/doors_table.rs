@@ -6,6 +6,8 @@ mod support;
 
 use serde_json::Value;
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -94,17 +96,20 @@ fn try_all(mark: &str, mut try_one: impl FnMut(&str, &str) -> u16) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A token for a page, as a browser gets it.
-fn page_token(managed: &Managed, to: &str) -> String {
-    let page = managed.net(&["page"]);
-    let code = page["url"].as_str().unwrap().split_once("#code=").unwrap().1.to_owned();
+/// What a browser is answered that opens the address `url`.
+fn let_in(url: &str, to: &str) -> String {
+    let code = url.trim().split_once("#code=").unwrap().1;
     let body = format!("{{\"code\":\"{code}\"}}");
-    let client = std::net::TcpStream::connect(to).unwrap();
-    use std::io::{Read as _, Write as _};
-    let mut client = client;
+    let mut client = TcpStream::connect(to).unwrap();
     client.write_all(request("POST", "/v1/session", &[("Host", to)], &body).as_bytes()).unwrap();
     let mut answer = String::new();
     client.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// A token for a page, as a browser gets it.
+fn page_token(managed: &Managed, to: &str) -> String {
+    let answer = let_in(managed.net(&["page"])["url"].as_str().unwrap(), to);
     let body = answer.split_once("\r\n\r\n").unwrap().1;
     serde_json::from_str::<Value>(body).unwrap()["token"].as_str().unwrap().to_owned()
 }
@@ -227,6 +232,46 @@ fn the_doors_of_a_service_are_as_the_table_says() {
             assert_eq!(stopped.end(), Some(0), "it obeys");
         }
         status
+    });
+}
+
+#[test]
+fn the_doors_of_a_console_are_as_the_table_says() {
+    if !can_be_others() {
+        return;
+    }
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    let mut console = place.start(&["console", "--listen", "127.0.0.1:0"]);
+    console.wait_for("#code=");
+    let url = console.out.text();
+    let to = url.trim().strip_prefix("http://").unwrap().split_once('/').unwrap().0.to_owned();
+    let answer = let_in(&url, &to);
+    let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+    let cookie = cookie.split_once(';').unwrap().0;
+    try_all("doors of a console", |row, column| {
+        let (method, path, body) = match row {
+            "load the page, which is empty" => ("GET", "/", ""),
+            "read the state of the node" => ("GET", "/v1/status", ""),
+            "change the node" => ("POST", "/v1/cs/erase", "{\"prefix\":\"/a\"}"),
+            "change the node by GET" => ("GET", "/v1/cs/erase?prefix=/a", ""),
+            other => panic!("{other}"),
+        };
+        let (host, cookie) = (("Host", to.as_str()), ("Cookie", cookie));
+        let (who, headers) = match column {
+            "its user, cookie" => (None, vec![host, cookie]),
+            "its user, without" => (None, vec![host]),
+            "others, cookie" => (Some((STRANGER, STRANGER)), vec![host, cookie]),
+            "its user, cookie, foreign Host" => (None, vec![("Host", "evil.example"), cookie]),
+            "its user, cookie, page of elsewhere" => {
+                (None, vec![host, cookie, ("Origin", "http://evil.example")])
+            }
+            "its user, cookie, another port of this host" => {
+                (None, vec![host, cookie, ("Sec-Fetch-Site", "same-site")])
+            }
+            other => panic!("{other}"),
+        };
+        ask(who, &to, &request(method, path, &headers, body))
     });
 }
 

@@ -2,7 +2,9 @@
 
 pub mod access;
 pub mod client;
+pub mod entries;
 pub mod folders;
+pub mod page;
 mod places;
 pub mod server;
 pub mod tls;

@@ -8,6 +8,7 @@ use crate::node_words as words;
 use crate::output::Context;
 use crate::session;
 use clap::Subcommand;
+use onym_client::blocking::Client;
 use onym_client::mgmt;
 use onym_wire::Name;
 use onym_wire::mgmt::{CS_ADMIT, CS_SERVE, ControlParameters, CsInfo};
@@ -104,14 +105,16 @@ struct Disk {
     trouble: Option<String>,
 }
 
+/// The content store as it was changed.
 #[derive(Debug, Serialize)]
-struct Config {
+pub(crate) struct Config {
     capacity: Option<u64>,
     flags: Vec<&'static str>,
 }
 
+/// What was erased.
 #[derive(Debug, Serialize)]
-struct Erased {
+pub(crate) struct Erased {
     prefix: String,
     erased: u64,
 }
@@ -145,23 +148,34 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
                     .next("give --capacity, --admit or --serve; `onym cs info` shows what is set")
                     .into());
             }
-            let parameters =
+            let wanted =
                 ControlParameters { capacity, flags, mask, ..ControlParameters::default() };
-            let mut client = session::open(cx)?;
-            let done = client.command(["cs", "config"], &parameters).map_err(session::failure)?;
-            let config =
-                Config { capacity: done.capacity, flags: words::cs_flags(done.flags.unwrap_or(0)) };
+            let config = configure(&mut session::open(cx)?, &wanted)?;
             cx.print(&config, |c| {
                 format!("capacity {}, {}", c.capacity.unwrap_or(0), flags_text(&c.flags))
             })
         }
         Command::Erase { prefix, count } => {
-            let mut client = session::open(cx)?;
-            let erased = mgmt::erase(&mut client, &prefix, count).map_err(session::failure)?;
-            let erased = Erased { prefix: prefix.to_string(), erased };
+            let erased = erase(&mut session::open(cx)?, &prefix, count)?;
             cx.print(&erased, |e| format!("{} packets under {} erased", e.erased, e.prefix))
         }
     }
+}
+
+/// Changes the content store.
+pub(crate) fn configure(client: &mut Client, wanted: &ControlParameters) -> anyhow::Result<Config> {
+    let done = client.command(["cs", "config"], wanted).map_err(session::failure)?;
+    Ok(Config { capacity: done.capacity, flags: words::cs_flags(done.flags.unwrap_or(0)) })
+}
+
+/// Erases what is stored under `prefix`, `count` packets at most.
+pub(crate) fn erase(
+    client: &mut Client,
+    prefix: &Name,
+    count: Option<u64>,
+) -> anyhow::Result<Erased> {
+    let erased = mgmt::erase(client, prefix, count).map_err(session::failure)?;
+    Ok(Erased { prefix: prefix.to_string(), erased })
 }
 
 /// The same for the kernel stack.

@@ -123,30 +123,21 @@ impl Args {
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
-    let mut viewer = [0; 4];
-    SystemEntropy.fill(&mut viewer);
-    let mut dump = Dump {
-        viewer: u32::from_le_bytes(viewer).into(),
-        filter: args.filter()?,
-        asked: 0,
-        faces: HashMap::new(),
-        client: session::open(cx)?,
-    };
+    let mut dump = Dump::open(cx, args.filter()?)?;
     let mut show = Show::new(&args, cx)?;
     let stop = stop::on_signal()?;
     let shown = follow(&mut dump, &mut show, &stop);
-    // The node's memory goes at once and not with the lease.
-    let ended = if shown.is_ok() { dump.ask(true).map(drop) } else { Ok(()) };
+    let ended = if shown.is_ok() { dump.end() } else { Ok(()) };
     show.end();
     shown.and(ended)
 }
 
 fn follow(dump: &mut Dump, show: &mut Show<'_>, stop: &Stop) -> anyhow::Result<()> {
     // The first question begins it.
-    dump.ask(false)?;
+    dump.ask()?;
     output::tell("onym: watching; Ctrl-C ends it");
     while !stop.is_set() {
-        let (records, missed) = dump.ask(false)?;
+        let (records, missed) = dump.ask()?;
         let is_idle = records.is_empty();
         for record in records {
             let uri = dump.uri(record.face);
@@ -162,16 +153,14 @@ fn follow(dump: &mut Dump, show: &mut Show<'_>, stop: &Stop) -> anyhow::Result<(
             ));
         }
         if is_idle {
-            let until = Instant::now() + EVERY;
-            let mut over = || stop.is_set() || Instant::now() >= until;
-            dump.client.run(EVERY, &mut over, &mut |_| {}).map_err(session::failure)?;
+            dump.rest(&|| stop.is_set())?;
         }
     }
     Ok(())
 }
 
-/// What this command asks the node.
-struct Dump {
+/// What asks the node for packets.
+pub(crate) struct Dump {
     viewer: u64,
     filter: Filter,
     asked: u64,
@@ -181,8 +170,33 @@ struct Dump {
 }
 
 impl Dump {
+    /// A viewer of packets that match `filter`; the first question begins it.
+    pub(crate) fn open(cx: &Context, filter: Filter) -> anyhow::Result<Self> {
+        let mut viewer = [0; 4];
+        SystemEntropy.fill(&mut viewer);
+        let viewer = u32::from_le_bytes(viewer).into();
+        let client = session::open(cx)?;
+        Ok(Self { viewer, filter, asked: 0, faces: HashMap::new(), client })
+    }
+
+    /// Waits a moment for packets, unless it is over.
+    pub(crate) fn rest(&mut self, is_over: &dyn Fn() -> bool) -> anyhow::Result<()> {
+        let until = Instant::now() + EVERY;
+        let mut over = || is_over() || Instant::now() >= until;
+        self.client.run(EVERY, &mut over, &mut |_| {}).map_err(session::failure)
+    }
+
     /// What was kept since the last question.
-    fn ask(&mut self, is_last: bool) -> anyhow::Result<(Vec<Record>, u64)> {
+    pub(crate) fn ask(&mut self) -> anyhow::Result<(Vec<Record>, u64)> {
+        self.question(false)
+    }
+
+    /// The node's memory goes at once and not with the lease.
+    pub(crate) fn end(&mut self) -> anyhow::Result<()> {
+        self.question(true).map(drop)
+    }
+
+    fn question(&mut self, is_last: bool) -> anyhow::Result<(Vec<Record>, u64)> {
         self.asked += 1;
         let last = if is_last { "&last=1" } else { "" };
         let filter = self.filter.to_string();
@@ -204,6 +218,22 @@ impl Dump {
             self.faces.insert(face, uri.unwrap_or_default());
         }
         self.faces.get(&face).map(String::as_str)
+    }
+}
+
+/// A packet as it is shown.
+pub(crate) fn shown(record: Record) -> Shown {
+    Shown {
+        time_ns: Some(record.time_ns),
+        interface: Some(format!("face {}", record.face.0)),
+        direction: Some(match record.direction {
+            Direction::In => onym_dissect::Direction::In,
+            Direction::Out => onym_dissect::Direction::Out,
+        }),
+        comment: Some(record.outcome),
+        missing: record.left_out,
+        octets: record.frame,
+        ..Shown::default()
     }
 }
 
@@ -243,18 +273,7 @@ impl<'a> Show<'a> {
     }
 
     fn print(&self, record: Record) -> anyhow::Result<()> {
-        let shown = Shown {
-            time_ns: Some(record.time_ns),
-            interface: Some(format!("face {}", record.face.0)),
-            direction: Some(match record.direction {
-                Direction::In => onym_dissect::Direction::In,
-                Direction::Out => onym_dissect::Direction::Out,
-            }),
-            comment: Some(record.outcome),
-            missing: record.left_out,
-            octets: record.frame,
-            ..Shown::default()
-        };
+        let shown = shown(record);
         self.cx.event(&shown.shown(), |_| {
             if !self.args.verbose {
                 return shown.to_string();

@@ -5,6 +5,8 @@ use crate::exit::{Exit, Failure};
 use crate::output::Context;
 use crate::push_words;
 use crate::session;
+use crate::stop::{self, Stop};
+use onym_client::blocking::Client;
 use onym_client::{Error, mgmt};
 use onym_wire::name::Name;
 use onym_wire::push::Path;
@@ -43,13 +45,17 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     if args.across {
         return across(&asked, cx);
     }
-    let mut client = session::open(cx)?;
+    cx.print(&asked_of(&mut session::open(cx)?, &asked)?, text)
+}
+
+/// What the node would do with an Interest for `asked`.
+pub(crate) fn asked_of(client: &mut Client, asked: &Name) -> anyhow::Result<Value> {
     let mut wire = Vec::new();
     asked.as_ref().write_tlv(&mut wire);
     let mut name = Name::new();
     name.append_generic("localhost").append_generic("onym");
     name.append_generic("explain").append_generic(&wire);
-    let content = mgmt::fetch_dataset(&mut client, name).map_err(|error| match error {
+    let content = mgmt::fetch_dataset(client, name).map_err(|error| match error {
         Error::Unanswered { .. } | Error::NoAnswer { .. } | Error::Fetch(_) => {
             Failure::new(Exit::NotFound, "the node does not answer `explain`")
                 .why(error)
@@ -58,13 +64,29 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         }
         other => session::failure(other),
     })?;
-    let told: Value = serde_json::from_slice(&content)?;
-    cx.print(&told, text)
+    Ok(serde_json::from_slice(&content)?)
 }
 
 /// Who ends an Interest for the name, in whichever node.
 fn across(name: &Name, cx: &Context) -> anyhow::Result<()> {
-    let found = trace::quietly(name, cx)?;
+    let (_, told) = found_across(name, cx, &stop::on_signal()?)?;
+    cx.print(&told, |told| {
+        let ends = told["ends"].as_array().into_iter().flatten();
+        ends.map(|end| format!("{}\n", word(end, "sentence"))).collect()
+    })
+}
+
+/// The hops of a name, and who ends an Interest for it.
+pub(crate) fn found_across(
+    name: &Name,
+    cx: &Context,
+    stop: &Stop,
+) -> anyhow::Result<(Vec<Value>, Value)> {
+    let mut hops = Vec::new();
+    let found = trace::follow_name(name, cx, stop, &mut |told| {
+        hops.push(serde_json::to_value(told)?);
+        Ok(())
+    })?;
     let text = name.to_string();
     let each = found.ends.iter().map(
         |end| json!({ "end": end, "reached": end.is_reached(), "sentence": end.sentence(&text) }),
@@ -73,10 +95,7 @@ fn across(name: &Name, cx: &Context) -> anyhow::Result<()> {
         "name": text, "nodes": found.hops, "ends": each.collect::<Vec<_>>(),
         "pinged": found.pinged,
     });
-    cx.print(&told, |told| {
-        let ends = told["ends"].as_array().into_iter().flatten();
-        ends.map(|end| format!("{}\n", word(end, "sentence"))).collect()
-    })
+    Ok((hops, told))
 }
 
 /// What became, and would become, of a publication.

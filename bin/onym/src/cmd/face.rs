@@ -261,19 +261,27 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
                 ..ControlParameters::default()
             };
             settings.fill(&mut wanted);
-            let created = mgmt::create_face(client, &wanted).map_err(session::failure)?;
-            let verb = if created.is_new { "created" } else { "exists" };
-            changed(cx, verb, &created.face)
+            changed(cx, &create(client, &wanted)?)
         }
         Command::Update { face, settings } => update(client, cx, &face, &settings),
-        Command::Destroy { face } => {
-            let face = words::find_face(client, &face)?;
-            let parameters =
-                ControlParameters { face_id: Some(face.face_id), ..ControlParameters::default() };
-            client.command(["faces", "destroy"], &parameters).map_err(session::failure)?;
-            changed(cx, "destroyed", &ControlParameters { uri: Some(face.uri), ..parameters })
-        }
+        Command::Destroy { face } => changed(cx, &destroy(client, &face)?),
     }
+}
+
+/// Makes the face that `wanted` describes, or finds it.
+pub(crate) fn create(client: &mut Client, wanted: &ControlParameters) -> anyhow::Result<Changed> {
+    let created = mgmt::create_face(client, wanted).map_err(session::failure)?;
+    let result = if created.is_new { "created" } else { "exists" };
+    Ok(Changed::of(result, &created.face))
+}
+
+/// Destroys the face that `face` names.
+pub(crate) fn destroy(client: &mut Client, face: &str) -> anyhow::Result<Changed> {
+    let face = words::find_face(client, face)?;
+    let parameters =
+        ControlParameters { face_id: Some(face.face_id), ..ControlParameters::default() };
+    client.command(["faces", "destroy"], &parameters).map_err(session::failure)?;
+    Ok(Changed::of("destroyed", &ControlParameters { uri: Some(face.uri), ..parameters }))
 }
 
 /// The same for the kernel stack; what only a daemon has is refused.
@@ -316,7 +324,8 @@ fn update(
         return Err(refused(&face, answer));
     }
     let done = answer.body.unwrap_or_default();
-    changed(cx, "updated", &ControlParameters { uri: Some(face.uri), ..done })
+    let done = ControlParameters { uri: Some(face.uri), ..done };
+    changed(cx, &Changed::of("updated", &done))
 }
 
 /// Why a face was not changed: the node's answer names the properties that it does not take.
@@ -367,20 +376,23 @@ fn offending(body: &ControlParameters) -> Vec<(&'static str, &'static str)> {
     all.iter().filter(|(is, ..)| *is).map(|(_, option, why)| (*option, *why)).collect()
 }
 
+/// What became of a face.
 #[derive(Debug, Serialize)]
-struct Changed {
+pub(crate) struct Changed {
     result: &'static str,
     face: u64,
     uri: String,
 }
 
-fn changed(cx: &Context, result: &'static str, face: &ControlParameters) -> anyhow::Result<()> {
-    let changed = Changed {
-        result,
-        face: face.face_id.unwrap_or(0),
-        uri: face.uri.clone().unwrap_or_default(),
-    };
-    cx.print(&changed, |c| format!("face {} {} {}", c.face, c.result, plain::line(&c.uri)))
+impl Changed {
+    fn of(result: &'static str, face: &ControlParameters) -> Self {
+        let uri = face.uri.clone().unwrap_or_default();
+        Self { result, face: face.face_id.unwrap_or(0), uri }
+    }
+}
+
+fn changed(cx: &Context, changed: &Changed) -> anyhow::Result<()> {
+    cx.print(changed, |c| format!("face {} {} {}", c.face, c.result, plain::line(&c.uri)))
 }
 
 pub(crate) fn list_text(faces: &[Shown]) -> String {

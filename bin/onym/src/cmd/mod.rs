@@ -9,6 +9,7 @@ pub(crate) mod cert;
 pub(crate) mod chat;
 pub(crate) mod check_config;
 pub(crate) mod completions;
+pub(crate) mod console;
 pub(crate) mod cp;
 pub(crate) mod cs;
 pub(crate) mod daemon;

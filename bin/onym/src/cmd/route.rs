@@ -154,34 +154,51 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         Command::Add { prefix, via, cost, origin, no_inherit, capture, expires } => {
             let flags = if no_inherit { 0 } else { ROUTE_CHILD_INHERIT }
                 | if capture { ROUTE_CAPTURE } else { 0 };
-            let parameters = ControlParameters {
+            let wanted = ControlParameters {
                 name: Some(prefix),
-                face_id: Some(face_for(client, &via)?),
                 origin: Some(origin),
                 cost: Some(cost),
                 flags: Some(flags),
                 expiration_period_ms: expires,
                 ..ControlParameters::default()
             };
-            let done =
-                client.command(["rib", "register"], &parameters).map_err(session::failure)?;
-            changed(cx, "added", &done)
+            changed(cx, &add(client, &via, wanted)?)
         }
         Command::Remove { prefix, via, origin } => {
-            let face = words::find_face(client, &via)?.face_id;
-            is_there(client, &prefix, face, origin)?;
-            let parameters = ControlParameters {
-                name: Some(prefix),
-                face_id: Some(face),
-                origin: Some(origin),
-                ..ControlParameters::default()
-            };
-            let done =
-                client.command(["rib", "unregister"], &parameters).map_err(session::failure)?;
-            changed(cx, "removed", &done)
+            changed(cx, &remove(client, prefix, &via, origin)?)
         }
         Command::Routing(command) => routing::run(command, cx),
     }
+}
+
+/// Adds the route that `wanted` describes, by the face that `via` names.
+pub(crate) fn add(
+    client: &mut Client,
+    via: &str,
+    wanted: ControlParameters,
+) -> anyhow::Result<Changed> {
+    let wanted = ControlParameters { face_id: Some(face_for(client, via)?), ..wanted };
+    let done = client.command(["rib", "register"], &wanted).map_err(session::failure)?;
+    Ok(Changed::of("added", &done))
+}
+
+/// Removes a route.
+pub(crate) fn remove(
+    client: &mut Client,
+    prefix: Name,
+    via: &str,
+    origin: u64,
+) -> anyhow::Result<Changed> {
+    let face = words::find_face(client, via)?.face_id;
+    is_there(client, &prefix, face, origin)?;
+    let parameters = ControlParameters {
+        name: Some(prefix),
+        face_id: Some(face),
+        origin: Some(origin),
+        ..ControlParameters::default()
+    };
+    let done = client.command(["rib", "unregister"], &parameters).map_err(session::failure)?;
+    Ok(Changed::of("removed", &done))
 }
 
 /// Fails when there is no such route to remove: the protocol calls that done, a person does not.
@@ -241,8 +258,9 @@ fn face_for(client: &mut Client, via: &str) -> anyhow::Result<u64> {
     Ok(id)
 }
 
+/// What became of a route.
 #[derive(Debug, Serialize)]
-struct Changed {
+pub(crate) struct Changed {
     result: &'static str,
     prefix: String,
     face: u64,
@@ -251,16 +269,21 @@ struct Changed {
     expires_ms: Option<u64>,
 }
 
-fn changed(cx: &Context, result: &'static str, route: &ControlParameters) -> anyhow::Result<()> {
-    let changed = Changed {
-        result,
-        prefix: route.name.as_ref().map(ToString::to_string).unwrap_or_default(),
-        face: route.face_id.unwrap_or(0),
-        origin: words::origin(route.origin.unwrap_or(ORIGIN_STATIC)),
-        cost: route.cost,
-        expires_ms: route.expiration_period_ms,
-    };
-    cx.print(&changed, |c| format!("route {} via face {} {}", c.prefix, c.face, c.result))
+impl Changed {
+    fn of(result: &'static str, route: &ControlParameters) -> Self {
+        Self {
+            result,
+            prefix: route.name.as_ref().map(ToString::to_string).unwrap_or_default(),
+            face: route.face_id.unwrap_or(0),
+            origin: words::origin(route.origin.unwrap_or(ORIGIN_STATIC)),
+            cost: route.cost,
+            expires_ms: route.expiration_period_ms,
+        }
+    }
+}
+
+fn changed(cx: &Context, changed: &Changed) -> anyhow::Result<()> {
+    cx.print(changed, |c| format!("route {} via face {} {}", c.prefix, c.face, c.result))
 }
 
 pub(crate) fn list_text(routes: &[Shown]) -> String {

@@ -47,8 +47,9 @@ struct General {
     unsatisfied_interests: u64,
 }
 
+/// The node, as `--json` prints it.
 #[derive(Debug, Serialize)]
-struct Report {
+pub(crate) struct Report {
     general: General,
     content_store: cs::Shown,
     /// What an Onym node says of itself beyond the management protocol; other forwarders do not.
@@ -73,17 +74,21 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         return kernel::status(cx, which);
     }
     let mut client = session::open(cx)?;
-    let general = mgmt::status(&mut client).map_err(session::failure)?;
-    let content_store = mgmt::cs_info(&mut client).map_err(session::failure)?;
-    let ours = general.nfd_version.starts_with("onym");
-    let node = if ours { Some(session::node_status(&mut client)?) } else { None };
-    let report = Report {
-        general: general_of(general),
-        content_store: cs::Shown::of(&content_store),
-        node,
-        rest: if args.all { Some(rest(&mut client).map_err(session::failure)?) } else { None },
-    };
+    let mut report = brief(&mut client)?;
+    if args.all {
+        report.rest = Some(rest(&mut client).map_err(session::failure)?);
+    }
     cx.print(&report, text)
+}
+
+/// The report without what --all adds.
+pub(crate) fn brief(client: &mut Client) -> anyhow::Result<Report> {
+    let general = mgmt::status(client).map_err(session::failure)?;
+    let content_store = mgmt::cs_info(client).map_err(session::failure)?;
+    let ours = general.nfd_version.starts_with("onym");
+    let node = if ours { Some(session::node_status(client)?) } else { None };
+    let content_store = cs::Shown::of(&content_store);
+    Ok(Report { general: general_of(general), content_store, node, rest: None })
 }
 
 fn rest(client: &mut Client) -> Result<Rest, onym_client::Error> {

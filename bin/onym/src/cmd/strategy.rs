@@ -5,6 +5,7 @@ use crate::human;
 use crate::output::{Context, write_line};
 use crate::session;
 use clap::Subcommand;
+use onym_client::blocking::Client;
 use onym_client::mgmt;
 use onym_wire::Name;
 use onym_wire::mgmt::{ControlParameters, StrategyChoice};
@@ -70,8 +71,7 @@ impl Shown {
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
-    let parameters = |name| ControlParameters { name: Some(name), ..ControlParameters::default() };
-    let (verb, parameters) = match args.command.unwrap_or(Command::List { format: Format::Table }) {
+    let shown = match args.command.unwrap_or(Command::List { format: Format::Table }) {
         Command::List { format } => {
             let mut client = session::open(cx)?;
             let list = mgmt::strategies(&mut client).map_err(session::failure)?;
@@ -94,15 +94,9 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         }
         Command::Set { prefix, strategy } => {
             let strategy = strategy_name(&strategy)?;
-            ("set", ControlParameters { strategy: Some(strategy), ..parameters(prefix) })
+            choose(&mut session::open(cx)?, prefix, Some(strategy))?
         }
-        Command::Unset { prefix } => ("unset", parameters(prefix)),
-    };
-    let mut client = session::open(cx)?;
-    let done = client.command(["strategy-choice", verb], &parameters).map_err(session::failure)?;
-    let shown = Shown {
-        prefix: done.name.map(|n| n.to_string()).unwrap_or_default(),
-        strategy: done.strategy.map(|n| n.to_string()).unwrap_or_default(),
+        Command::Unset { prefix } => choose(&mut session::open(cx)?, prefix, None)?,
     };
     cx.print(&shown, |s| match s.strategy.as_str() {
         "" => format!("{} has no strategy of its own any more", s.prefix),
@@ -110,8 +104,23 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     })
 }
 
+/// Chooses the strategy of a prefix; without one it has none of its own any more.
+pub(crate) fn choose(
+    client: &mut Client,
+    prefix: Name,
+    strategy: Option<Name>,
+) -> anyhow::Result<Shown> {
+    let verb = if strategy.is_some() { "set" } else { "unset" };
+    let wanted = ControlParameters { name: Some(prefix), strategy, ..ControlParameters::default() };
+    let done = client.command(["strategy-choice", verb], &wanted).map_err(session::failure)?;
+    Ok(Shown {
+        prefix: done.name.map(|n| n.to_string()).unwrap_or_default(),
+        strategy: done.strategy.map(|n| n.to_string()).unwrap_or_default(),
+    })
+}
+
 /// The name of a strategy that users write as a word or a name.
-fn strategy_name(text: &str) -> anyhow::Result<Name> {
+pub(crate) fn strategy_name(text: &str) -> anyhow::Result<Name> {
     let whole = if text.starts_with('/') {
         text.to_owned()
     } else {

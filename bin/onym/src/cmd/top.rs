@@ -14,6 +14,7 @@ use anyhow::Context as _;
 use model::{App, Reaction, Snapshot};
 use question::{Order, Question};
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use serde::Serialize;
 use source::Source;
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,6 +75,33 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             .into());
     }
     live(source, question, every)
+}
+
+/// What a viewer that stays is told: what goes on since it asked last, and what slows the node down.
+pub(crate) struct Viewer {
+    source: Source,
+    before: Option<Snapshot>,
+}
+
+/// As `--json` prints both.
+#[derive(Debug, Serialize)]
+struct Seen<'a> {
+    now: &'a Snapshot,
+    why: Vec<why::Reason>,
+}
+
+impl Viewer {
+    pub(crate) fn open(cx: &Context) -> anyhow::Result<Self> {
+        Ok(Self { source: Source::open(cx)?, before: None })
+    }
+
+    pub(crate) fn json(&mut self) -> anyhow::Result<String> {
+        let now = self.source.ask(&Question::default())?;
+        let why = why::since(&now, self.before.as_ref());
+        let json = serde_json::to_string(&Seen { now: &now, why })?;
+        self.before = Some(now);
+        Ok(json)
+    }
 }
 
 /// What goes on within `every`: the answers before and after it.

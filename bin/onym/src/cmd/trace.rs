@@ -8,7 +8,7 @@ pub(crate) mod walk;
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
 use crate::session;
-use crate::stop;
+use crate::stop::{self, Stop};
 use end::End;
 use link::Link;
 use onym_wire::Name;
@@ -70,7 +70,7 @@ enum Summary<'a> {
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let mut tell = |told: &Told<'_>| cx.event(told, Told::text);
     let what = args.what()?;
-    let found = follow(&what, &args, cx, &mut tell)?;
+    let found = follow(&what, &args, cx, &stop::on_signal()?, &mut tell)?;
     let (name, ends) = (args.name.clone(), found.ends.as_slice());
     let links = args.push.then_some(&found.links[..]);
     let summary = Summary::Summary { name, hops: found.hops, ends, pinged: found.pinged, links };
@@ -107,17 +107,20 @@ pub(crate) struct Found {
     links: Vec<Link>,
 }
 
+/// Whoever is told each hop.
+type Tell<'a> = &'a mut dyn FnMut(&Told<'_>) -> anyhow::Result<()>;
+
 /// Follows the ways of a name; `tell` is told each hop.
 fn follow(
     what: &What,
     args: &Args,
     cx: &Context,
-    tell: &mut dyn FnMut(&Told<'_>) -> anyhow::Result<()>,
+    stop: &Stop,
+    tell: Tell<'_>,
 ) -> anyhow::Result<Found> {
-    let stop = stop::on_signal()?;
     let client = session::open(cx)?;
     let timeout = Duration::from_millis(args.timeout);
-    let mut walk = Walk::new(client, what, timeout, args.hops, &stop);
+    let mut walk = Walk::new(client, what, timeout, args.hops, stop);
     walk.run(tell)?;
     let is_lost = walk.ends.iter().any(|end| matches!(end, End::Silent { .. }));
     let pinged = match what {
@@ -128,10 +131,15 @@ fn follow(
     Ok(Found { hops: walk.hops, ends: walk.ends, pinged, links })
 }
 
-/// As [`follow`], with the usual bounds and without a word.
-pub(crate) fn quietly(name: &Name, cx: &Context) -> anyhow::Result<Found> {
+/// As [`follow`], with the usual bounds.
+pub(crate) fn follow_name(
+    name: &Name,
+    cx: &Context,
+    stop: &Stop,
+    tell: Tell<'_>,
+) -> anyhow::Result<Found> {
     let args = Args { name: name.to_string(), push: false, hops: 30, timeout: 1000 };
-    follow(&What::Name(name.clone()), &args, cx, &mut |_| Ok(()))
+    follow(&What::Name(name.clone()), &args, cx, stop, tell)
 }
 
 fn text(summary: &Summary<'_>) -> String {

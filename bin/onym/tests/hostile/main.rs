@@ -45,6 +45,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("cert status", &[]),
     ("chat", &["/a", "--as", "/nobody"]),
     ("check-config", &["FILE"]),
+    ("console", &["--listen", "127.0.0.1:0"]),
     ("cs config", &["--capacity", "7"]),
     ("cs disk", &[]),
     ("cs erase", &["/a"]),

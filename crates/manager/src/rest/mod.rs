@@ -22,16 +22,22 @@ use axum::http::request::Parts;
 use axum::http::{StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use onym_http::page::Page;
 use onym_http::server::Caller;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Longest request, in octets.
 const REQUEST_MAX: usize = 1 << 20;
 
-/// What the page is made of, built from `web/` and kept in the tree.
-const PAGE: &str = include_str!("../../page/index.html");
+/// The page, built from `web/` and kept in the tree.
+static PAGE: LazyLock<Page> = LazyLock::new(|| {
+    Page::new(include_str!("../../page/index.html"), |text| {
+        BASE64_STANDARD.encode(onym_crypto::sha256(&[text.as_bytes()]))
+    })
+});
 
 /// What all requests share.
 #[derive(Debug, Clone)]
@@ -221,14 +227,7 @@ async fn page(State(app): State<App>, uri: Uri) -> Response {
     if let Some(response) = elsewhere(&app, &uri) {
         return response;
     }
-    let policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'";
-    let headers = [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, policy),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-    ];
-    (headers, PAGE).into_response()
+    PAGE.into_response()
 }
 
 /// `a=1&b=%2Fx` as pairs.

@@ -1,6 +1,5 @@
 //! What each operation does.
 
-use super::access::CODE_LIFE;
 use super::bodies::{
     InsertOrder, Instances, KeysOrder, LinkOrder, PageAddress, Session, SessionOrder,
 };
@@ -12,6 +11,7 @@ use crate::plan::Strategy;
 use crate::policy::Policies;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use onym_http::entries::CODE_LIFE;
 use onym_metrics::CONTENT_TYPE;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -233,6 +233,11 @@ impl Host for ManagementHost<'_> {
         Onlooker { plane: self.plane, io: self.io }.top(question, sight)
     }
 
+    fn history_json(&mut self, since: u64) -> Option<String> {
+        let Plane { history, faces, start_ms, .. } = &*self.plane;
+        Some(history.json(since, *start_ms, |id| faces.get(id).map(|face| face.remote.clone())))
+    }
+
     fn may_trace(&mut self, face: FaceId) -> bool {
         Tracer::of(self.plane).admits(face)
     }

@@ -27,12 +27,14 @@ mod drive;
 mod explain;
 pub(crate) mod faces;
 mod follow;
+mod history;
 mod host;
 mod listeners;
 mod onlook;
 pub(crate) mod open;
 mod plane;
 mod push;
+mod remember;
 pub(crate) mod request;
 mod routes;
 mod settings;
@@ -150,6 +152,7 @@ impl Control {
             push: parts.push.map(PushHalf::new),
             settings,
             watches: viewers::Watches::new(random()),
+            history: history::History::new(clock.now()),
             news: Vec::new(),
             verified: [0; 2],
             exported: parts.exported,

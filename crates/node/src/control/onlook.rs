@@ -2,7 +2,7 @@
 
 use super::status::Survey;
 use super::viewers::{Counted, PrefixShown, Rates};
-use super::{Io, Plane};
+use super::{Io, Plane, remember};
 use crate::mgmt::host::FaceCounters;
 use crate::mgmt::look::{DumpQuestion, FaceOrder, Sight, TopQuestion};
 use crate::shard::{WatchOrder, Watched};
@@ -160,14 +160,8 @@ impl Onlooker<'_> {
     }
 
     fn counted(&self) -> HashMap<FaceId, Counted> {
-        let packets = self.plane.shards.packet_counters();
-        let owners = self.plane.shards.owner_counters();
-        let each = self.plane.faces.iter().map(|record| {
-            let id = record.id;
-            let packets = packets.get(&id).copied().unwrap_or_default();
-            (id, Counted { packets, owner: owners.get(&id).copied().unwrap_or_default() })
-        });
-        each.collect()
+        let faces = self.plane.faces.iter().map(|record| record.id);
+        remember::counted(&self.plane.shards, faces)
     }
 
     /// The rows of the faces that the question asks for.

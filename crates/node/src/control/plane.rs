@@ -5,6 +5,7 @@
 use super::Io;
 use super::dial::{Asked, Dialed, Dialer, NotDialed, Purpose, Ways};
 use super::faces::{Block, Doubt, Faces, NewFace, Newcomer, Origin, Record, room};
+use super::history::History;
 use super::listeners::Listeners;
 use super::push::PushHalf;
 use super::routes::Routes;
@@ -57,6 +58,8 @@ pub(super) struct Plane {
     pub(super) push: Option<PushHalf>,
     /// Who looks at the traffic.
     pub(super) watches: Watches,
+    /// The last hour.
+    pub(super) history: History,
     /// For management, in order.
     pub(super) news: Vec<News>,
     /// Data that were verified to be kept: good and refused.
@@ -360,7 +363,13 @@ impl Plane {
     // ----- timers
 
     pub(super) fn poll_timeout(&self) -> Tick {
-        self.faces.poll_timeout().min(self.routes.poll_timeout()).min(self.watches.poll_timeout())
+        let parts = [
+            self.faces.poll_timeout(),
+            self.routes.poll_timeout(),
+            self.watches.poll_timeout(),
+            self.history.poll_timeout(),
+        ];
+        parts.into_iter().min().unwrap_or(Tick::NEVER)
     }
 
     pub(super) fn handle_timeout(&mut self, io: &mut Io) {
@@ -381,6 +390,7 @@ impl Plane {
         }
         self.routes.handle_timeout(&self.shards, &self.faces, now);
         self.watches.handle_timeout(&self.shards, now);
+        self.remember(io);
     }
 
     /// Connects permanent faces that are down and due.

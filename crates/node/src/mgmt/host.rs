@@ -342,6 +342,12 @@ pub trait Host {
         let _ = (question, sight);
         Err("this program shows no traffic".to_owned())
     }
+    /// `/localhost/onym/history`: the rows after the moment `since`, as JSON; none where nothing is
+    /// kept.
+    fn history_json(&mut self, since: u64) -> Option<String> {
+        let _ = since;
+        None
+    }
     /// Whether the face may trace names through this node.
     fn may_trace(&mut self, face: FaceId) -> bool {
         let _ = face;

@@ -160,6 +160,23 @@ impl TopQuestion {
     }
 }
 
+/// Reads the question of `/localhost/onym/history/<since=…>`: after which moment, in milliseconds of
+/// Unix time, rows are wanted; all without it.
+///
+/// # Errors
+/// A sentence with the key.
+pub(crate) fn history_since(question: &[u8]) -> Result<u64, String> {
+    let mut since = 0;
+    for (key, value) in pairs(question)? {
+        match key {
+            "since" => since = number(key, value)?,
+            "n" => {}
+            _ => return Err(unknown(key)),
+        }
+    }
+    Ok(since)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -172,6 +189,10 @@ mod tests {
         assert_eq!(asked.order, FaceOrder::RoundTrip);
         let asked = DumpQuestion::parse(b"viewer=1&face=300&kind=interest&last=1").unwrap();
         assert!(asked.is_last && asked.filter.face == Some(FaceId(300)));
+        assert_eq!(history_since(b"since=77&n=1"), Ok(77));
+        assert_eq!(history_since(b""), Ok(0));
+        assert!(history_since(b"since=never").unwrap_err().contains("since"));
+        assert!(history_since(b"viewer=1").is_err());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::command::Refusal;
 use super::dataset::{self, Request};
 use super::host::Host;
-use super::look::{DumpQuestion, Sight, TopQuestion};
+use super::look::{DumpQuestion, Sight, TopQuestion, history_since};
 use super::policy::Privilege;
 use super::reply::{self, FRESHNESS_MS};
 use super::{Management, Output, Requester};
@@ -142,7 +142,8 @@ impl Management {
         Some(())
     }
 
-    /// `/localhost/onym/dump/<question>` and `/localhost/onym/top/<question>`; none for other names.
+    /// `/localhost/onym/dump/<question>`, `/localhost/onym/top/<question>` and
+    /// `/localhost/onym/history/<question>`; none for other names.
     fn looked_at(
         &self,
         name: NameRef<'_>,
@@ -165,6 +166,12 @@ impl Management {
                 };
                 let top = TopQuestion::parse(question.value).and_then(|q| host.top(&q, sight));
                 Some(top.map(String::into_bytes).map_err(refused))
+            }
+            b"history" => {
+                let history = history_since(question.value).and_then(|since| {
+                    host.history_json(since).ok_or_else(|| "this program keeps no history".into())
+                });
+                Some(history.map(String::into_bytes).map_err(refused))
             }
             _ => None,
         }

@@ -1,5 +1,6 @@
 // The network drawn: functions as boxes, links with their rates.
 import type { Link, View } from "./api";
+import { rate } from "../shared/format";
 import { line, place, type Layout } from "./layout";
 
 export type Choice = { name: string } | { link: Link } | null;
@@ -11,12 +12,6 @@ export function el<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Rec
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
   return made;
-}
-
-export function rate(value: number): string {
-  if (value >= 1e6) return `${(value / 1e6).toFixed(1)}M`;
-  if (value >= 1e4) return `${(value / 1e3).toFixed(0)}k`;
-  return value >= 1e3 ? `${(value / 1e3).toFixed(1)}k` : value.toFixed(0);
 }
 
 export const interests = (link: Link): [string, string] => (link.side === "producer" ? [link.to, link.from] : [link.from, link.to]);

@@ -1,68 +1,42 @@
 // What is chosen: a function with its statistics over time, or a link; and what can be done with it.
 import { ask, type Done, type Fn, type Link, type Sample, type View } from "./api";
-import { el, rate, type Choice } from "./graph";
+import { button, choose, facts, h } from "../shared/dom";
+import { percent, rate } from "../shared/format";
+import { Series } from "../shared/series";
+import type { Choice } from "./graph";
 
 export type Do = (what: string, work: () => Promise<Done>) => Promise<void>;
-
-export function h<K extends keyof HTMLElementTagNameMap>(tag: K, text?: string, attributes: Record<string, string> = {}): HTMLElementTagNameMap[K] {
-  const made = document.createElement(tag);
-  if (text !== undefined) made.textContent = text;
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  return made;
-}
-
-export function button(text: string, work: () => void): HTMLButtonElement {
-  const made = h("button", text, { type: "button" });
-  made.addEventListener("click", work);
-  return made;
-}
-
-export function choose(options: string[], label: string): HTMLSelectElement {
-  const made = h("select", undefined, { "aria-label": label });
-  for (const option of options) made.append(h("option", option, { value: option }));
-  return made;
-}
 
 export const KINDS = ["content-store", "backward-router", "signature-verifier", "name-filter", "strategy-forwarder", "name-router", "packet-dispatcher", "forwarder"];
 const STRATEGIES = ["make-before-break", "break-and-buffer", "break-and-drop"];
 
-function series(title: string, samples: Sample[], of: (s: Sample) => number | null, shown: (v: number) => string): HTMLElement {
-  const values = samples.map(of).map((v) => v ?? NaN);
-  const good = values.filter((v) => !Number.isNaN(v));
-  const most = Math.max(1e-9, ...good);
-  const figure = h("figure", undefined, { class: "series" });
-  const caption = h("figcaption");
-  const last = good.at(-1);
-  caption.append(h("span", title), h("span", last === undefined ? "–" : `${shown(last)} of ${shown(most)}`));
-  const svg = el("svg", { viewBox: "0 0 600 56", preserveAspectRatio: "none", role: "img", "aria-label": title });
-  let d = "", pen = "M";
-  values.forEach((v, i) => {
-    if (Number.isNaN(v)) { pen = "M"; return; }
-    d += `${pen}${((i / Math.max(1, values.length - 1)) * 600).toFixed(1)} ${(54 - (v / most) * 52).toFixed(1)}`;
-    pen = "L";
-  });
-  svg.append(el("path", { d: d || "M0 54" }));
-  figure.append(caption, svg);
-  return figure;
-}
+/** The curves of one function, kept while it is chosen. */
+interface Charts { name: string; curves: [Series, (s: Sample) => number | null][] }
+let charts: Charts | null = null;
 
-const percent = (v: number) => `${Math.round(v * 100)}%`;
+function chartsOf(name: string, kind: string): Charts {
+  if (charts?.name === name) return charts;
+  charts?.curves.forEach(([curve]) => curve.end());
+  const one = (title: string, shown: (v: number) => string) => new Series(title, [{ name: title, colour: "--accent" }], shown);
+  const curves: Charts["curves"] = [
+    [one("load", percent), (s) => s.load],
+    [one("Interests/s", rate), (s) => s.interests],
+    [one("Data/s", rate), (s) => s.data],
+  ];
+  if (kind === "content-store") curves.push([one("hit ratio", percent), (s) => s.hit_ratio]);
+  return (charts = { name, curves });
+}
 
 async function functionDetail(name: string, fn: Fn, view: View, run: Do): Promise<Node[]> {
   const samples = await ask<Sample[]>("GET", `/v1/functions/${name}/samples`).catch(() => []);
-  const facts = h("dl");
   const rows: [string, string][] = [["kind", fn.kind], ["state", fn.state], ["runs as", fn.handle], ["listens", Object.values(fn.listeners).filter((u) => u.startsWith("tcp")).join(" ") || "–"]];
   if (fn.origin.why !== "declared") rows.push(["placed as", `${fn.origin.why} ${fn.origin.of ?? ""}`]);
   if (fn.quota !== null) rows.push(["quota", `${fn.quota} cores`]);
   const prefixes = view.registered[name];
   if (prefixes?.length) rows.push(["registered", prefixes.join(" ")]);
-  for (const [key, value] of rows) facts.append(h("dt", key), h("dd", value));
-  const charts = [
-    series("load", samples, (s) => s.load, percent),
-    series("Interests/s", samples, (s) => s.interests, rate),
-    series("Data/s", samples, (s) => s.data, rate),
-  ];
-  if (fn.kind === "content-store") charts.push(series("hit ratio", samples, (s) => s.hit_ratio, percent));
+  const { curves } = chartsOf(name, fn.kind);
+  const at = samples.map((s) => s.at_ms / 1000);
+  for (const [curve, of] of curves) curve.set(at, [samples.map(of)]);
   const actions = h("form");
   if ("Ok" in fn.scalable) {
     const clones = Object.values(view.functions).filter((f) => f.origin.why === "clone" && f.origin.of === name).length + 1;
@@ -73,12 +47,11 @@ async function functionDetail(name: string, fn: Fn, view: View, run: Do): Promis
   if (fn.origin.why === "declared") {
     actions.append(button("Remove", () => void run(`remove ${name}`, () => ask("DELETE", `/v1/functions/${name}?join=${view.links.some((l) => l.to === name)}`))));
   }
-  return [h("h2", name), facts, ...charts, actions];
+  return [h("h2", name), facts(rows), ...curves.map(([curve]) => curve.box), actions];
 }
 
 function linkDetail(link: Link, run: Do): Node[] {
-  const facts = h("dl");
-  for (const [key, value] of [["state", link.state], ["carried by", link.transport], ["Interests/s", rate(link.interests)], ["Data/s", rate(link.data)], ["octets/s", rate(link.bytes)]]) facts.append(h("dt", key), h("dd", value));
+  const rows: [string, string][] = [["state", link.state], ["carried by", link.transport], ["Interests/s", rate(link.interests)], ["Data/s", rate(link.data)], ["octets/s", rate(link.bytes)]];
   const form = h("form");
   const name = h("input", undefined, { placeholder: "name", "aria-label": "Name of the function to insert", required: "" });
   const kind = choose(KINDS, "Kind"), strategy = choose(STRATEGIES, "Strategy");
@@ -89,7 +62,7 @@ function linkDetail(link: Link, run: Do): Node[] {
     void run(`insert ${name.value}`, () => ask("POST", "/v1/insert", { on, name: name.value, function: { kind: kind.value }, strategy: strategy.value }));
   });
   const unlink = () => run("unlink", () => ask("DELETE", `/v1/links?from=${link.from}&to=${link.to}&side=${link.side}`));
-  return [h("h2", `${link.from} ${link.side === "producer" ? "⇒" : "→"} ${link.to}`), facts, form, button("Unlink", () => void unlink())];
+  return [h("h2", `${link.from} ${link.side === "producer" ? "⇒" : "→"} ${link.to}`), facts(rows), form, button("Unlink", () => void unlink())];
 }
 
 /** Shows the choice; a form that is being filled in is left alone. */

@@ -1,9 +1,10 @@
 // The manager's page: the live graph, what is chosen, changes by hand, the event log.
 import { ask, type Done, type Event, type View } from "./api";
-import { button, choose, h, KINDS, show, type Do } from "./detail";
+import { $, button, choose, h, theme } from "../shared/dom";
+import { repaint } from "../shared/series";
+import { KINDS, show, type Do } from "./detail";
 import { draw, type Choice } from "./graph";
 
-const $ = (id: string) => document.getElementById(id)!;
 let view: View = { network: "", driver: "", settled: false, functions: {}, links: [], registered: {} };
 let choice: Choice = null;
 
@@ -127,14 +128,7 @@ async function watch(): Promise<never> {
   }
 }
 
-const root = document.documentElement;
-const kept = localStorage.getItem("onym-theme");
-if (kept) root.dataset["theme"] = kept;
-$("theme").addEventListener("click", () => {
-  const dark = root.dataset["theme"] ? root.dataset["theme"] === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset["theme"] = dark ? "light" : "dark";
-  localStorage.setItem("onym-theme", root.dataset["theme"]);
-});
+theme($("theme"), repaint);
 addEventListener("resize", () => draw($("graph"), view, choice, pick));
 void refresh(true).catch(() => undefined).then(actions);
 void events();
