@@ -1,6 +1,6 @@
 //! What is measured: starting a forwarder, whatever it is, with one Unix socket and perhaps UDP.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use onym_client::ClientOptions;
 use onym_client::RouteOptions;
 use onym_client::blocking::Client;
@@ -42,6 +42,8 @@ pub struct NodeSpec {
     pub name: &'static str,
     /// Our UDP port and that of the other node, on 127.0.0.1.
     pub udp: Option<(u16, u16)>,
+    /// Whether these ports are spoken to by QUIC.
+    pub quic: bool,
     /// Packets that the content store keeps.
     pub cs_packets: usize,
     /// Receive buffer of UDP sockets, where it can be set.
@@ -170,6 +172,9 @@ impl Subject {
                 return Ok(());
             }
             Self::Onym | Self::OnymOpen => {
+                if spec.quic {
+                    certify(&spec.folder)?;
+                }
                 command.args(["daemon", "--config"]).arg(&config);
                 if self == Self::OnymOpen {
                     command.args(["--set", "forward.fairness=false"]);
@@ -193,21 +198,19 @@ impl Subject {
         Ok(())
     }
 
-    /// Makes `node` send Interests under `prefix` to the UDP port `peer`.
+    /// Makes `node` send Interests under `prefix` to the node at `peer`, a face URI.
     ///
     /// # Errors
     /// When the node refuses.
-    pub fn connect(self, node: &Node, prefix: &str, peer: u16) -> Result<()> {
+    pub fn connect(self, node: &Node, prefix: &str, peer: &str) -> Result<()> {
         if self == Self::Relay {
             return Ok(());
         }
         let uri = format!("unix://{}", node.socket.display());
         let options = ClientOptions { node: Some(uri), ..ClientOptions::default() };
         let mut client = Client::open(options)?;
-        let wanted = ControlParameters {
-            uri: Some(format!("udp4://127.0.0.1:{peer}")),
-            ..ControlParameters::default()
-        };
+        let wanted =
+            ControlParameters { uri: Some(peer.to_owned()), ..ControlParameters::default() };
         let face = mgmt::create_face(&mut client, &wanted)?.face;
         let route = ControlParameters {
             name: Some(prefix.parse()?),
@@ -219,8 +222,34 @@ impl Subject {
     }
 }
 
+/// Makes the certificate that nodes of QUIC show, once in a folder.
+fn certify(folder: &Path) -> Result<()> {
+    let (chain, key) = (folder.join("quic.pem"), folder.join("quic.key"));
+    if chain.exists() {
+        return Ok(());
+    }
+    let made = Command::new("openssl")
+        .args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=n".split(' '))
+        .arg("-out")
+        .arg(&chain)
+        .arg("-keyout")
+        .arg(&key)
+        .output()
+        .context("openssl, which makes a certificate for QUIC, cannot be run")?;
+    ensure!(made.status.success(), "openssl: {}", String::from_utf8_lossy(&made.stderr));
+    Ok(())
+}
+
 fn onym_config(spec: &NodeSpec) -> String {
-    let listen = spec.udp.map_or(String::new(), |(own, _)| format!("\"127.0.0.1:{own}\""));
+    let ours = spec.udp.map_or(String::new(), |(own, _)| format!("\"127.0.0.1:{own}\""));
+    let quic = if spec.quic {
+        let file = |kind| spec.folder.join(format!("quic.{kind}")).display().to_string();
+        let (chain, key) = (file("pem"), file("key"));
+        format!("[faces.quic]\nlisten = [{ours}]\ncertificate = \"{chain}\"\nkey = \"{key}\"\n")
+    } else {
+        String::new()
+    };
+    let listen = if spec.quic { "" } else { &ours };
     let buffer =
         spec.recv_buffer.map_or(String::new(), |o| format!("receive_buffer_bytes = {o}\n"));
     format!(
@@ -229,7 +258,7 @@ fn onym_config(spec: &NodeSpec) -> String {
          [faces.unix]\npath = \"{socket}\"\n\
          [faces.udp]\nlisten = [{listen}]\n{buffer}\
          [faces.tcp]\nlisten = []\n\
-         [faces.websocket]\nlisten = []\n",
+         [faces.websocket]\nlisten = []\n{quic}",
         cs = spec.cs_packets,
         socket = spec.socket().display(),
     )

@@ -1,4 +1,4 @@
-//! Exchanges per second, over Unix sockets, shared memory, and two nodes joined by UDP.
+//! Exchanges per second, over Unix sockets, shared memory, and two nodes joined by UDP or QUIC.
 
 use super::{Run, output, own};
 use crate::load::LoadResult;
@@ -14,9 +14,11 @@ pub(super) enum Topology {
     /// Shared memory beside Unix sockets.
     Shm,
     Udp,
+    /// QUIC beside UDP.
+    Quic,
 }
 
-/// What joins the applications with their nodes.
+/// What joins the applications with their nodes, and the nodes where that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Apps {
     /// Unix sockets, which go without saying.
@@ -24,6 +26,8 @@ enum Apps {
     /// Unix sockets, compared with another.
     UnixToo,
     Shm,
+    NodesByUdp,
+    NodesByQuic,
 }
 
 impl Apps {
@@ -32,6 +36,8 @@ impl Apps {
             Self::Unix => "",
             Self::UnixToo => ",apps=unix",
             Self::Shm => ",apps=shm",
+            Self::NodesByUdp => ",nodes=udp",
+            Self::NodesByQuic => ",nodes=quic",
         }
     }
 }
@@ -89,12 +95,13 @@ fn cases(topology: Topology) -> Vec<Vec<Case>> {
             case(100, 256, Cache::Hit),
         ]);
     }
-    if topology != Topology::Shm {
-        return cases.into_iter().map(|case| vec![case]).collect();
-    }
+    let both = match topology {
+        Topology::Shm => [Apps::UnixToo, Apps::Shm],
+        Topology::Quic => [Apps::NodesByUdp, Apps::NodesByQuic],
+        _ => return cases.into_iter().map(|case| vec![case]).collect(),
+    };
     cases.insert(0, case(100, 1, Cache::Off));
-    let both = |case| [Apps::UnixToo, Apps::Shm].map(|apps| Case { apps, ..case }).to_vec();
-    cases.into_iter().map(both).collect()
+    cases.into_iter().map(|case| both.map(|apps| Case { apps, ..case }).to_vec()).collect()
 }
 
 /// Packets kept with the cache on.
@@ -122,17 +129,19 @@ pub(super) fn start(
         folder: folder.clone(),
         name,
         udp,
+        quic: topology == Topology::Quic,
         cs_packets,
         recv_buffer,
         core: context.args.node_core,
     };
-    if topology != Topology::Udp {
+    if !matches!(topology, Topology::Udp | Topology::Quic) {
         return Ok(vec![subject.start(&spec("a", None))?]);
     }
     let (a, b) = ports(round);
     let nodes =
         vec![subject.start(&spec("a", Some((a, b))))?, subject.start(&spec("b", Some((b, a))))?];
-    subject.connect(&nodes[0], prefix, b)?;
+    let scheme = if topology == Topology::Quic { "quic" } else { "udp4" };
+    subject.connect(&nodes[0], prefix, &format!("{scheme}://127.0.0.1:{b}"))?;
     Ok(nodes)
 }
 
@@ -163,6 +172,7 @@ fn measure(
     round: usize,
 ) -> Result<LoadResult> {
     let cs = if case.cache == Cache::Off { 0 } else { CS_PACKETS };
+    let topology = if case.apps == Apps::NodesByUdp { Topology::Udp } else { topology };
     let nodes = start(context, subject, topology, cs, None, round, PREFIX)?;
     let names = if case.cache == Cache::Hit { "repeated" } else { "distinct" };
     let mut command = load(context, subject, &nodes)?;
@@ -183,6 +193,7 @@ pub(super) fn run(context: &mut Run<'_>, topology: Topology) -> Result<()> {
         Topology::Unix => "unix",
         Topology::Shm => "shm",
         Topology::Udp => "udp",
+        Topology::Quic => "quic",
     };
     println!("\n{bench}: {}", description(topology));
     println!(
@@ -227,10 +238,10 @@ fn runs(context: &Run<'_>, topology: Topology, group: &[Case]) -> Vec<(Case, Sub
     let all = named.flat_map(|case| context.subjects.iter().map(|subject| (*case, *subject)));
     all.filter(|(case, subject)| match subject {
         // A relay has no cache.
-        Subject::Relay => case.cache == Cache::Off,
+        Subject::Relay => case.cache == Cache::Off && case.apps != Apps::NodesByQuic,
         Subject::Onym => true,
-        // Others have no rings of this kind.
-        _ => topology != Topology::Shm,
+        // Others have no rings of this kind, and no QUIC.
+        _ => !matches!(topology, Topology::Shm | Topology::Quic),
     })
     .collect()
 }
@@ -240,6 +251,7 @@ fn description(topology: Topology) -> &'static str {
         Topology::Unix => "app - node - app, node on one core, both applications on the other",
         Topology::Shm => "app - node - app, Unix sockets and shared memory in turns",
         Topology::Udp => "app - node - node - app, nodes on one core, applications on the other",
+        Topology::Quic => "the same, the nodes joined by UDP and by QUIC in turns",
     }
 }
 

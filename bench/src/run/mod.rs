@@ -22,6 +22,8 @@ pub enum Bench {
     Shm,
     /// app - node - node - app over UDP.
     Udp,
+    /// The same over QUIC, beside UDP.
+    Quic,
     /// 100 MB over two UDP nodes with the stock receive buffer.
     File,
     /// A victim and an attacker.
@@ -106,7 +108,8 @@ pub fn run(args: &RunArgs) -> Result<()> {
     }
     let folder = tempfile::tempdir()?;
     let mut context = Run { args, subjects, report: Report::default(), folder };
-    let all = [Bench::Unix, Bench::Shm, Bench::Udp, Bench::File, Bench::Fair, Bench::Idle];
+    let all =
+        [Bench::Unix, Bench::Shm, Bench::Udp, Bench::Quic, Bench::File, Bench::Fair, Bench::Idle];
     for bench in all {
         if !args.benches.is_empty() && !args.benches.contains(&bench) {
             continue;
@@ -115,6 +118,7 @@ pub fn run(args: &RunArgs) -> Result<()> {
             Bench::Unix => exchange::run(&mut context, exchange::Topology::Unix)?,
             Bench::Shm => exchange::run(&mut context, exchange::Topology::Shm)?,
             Bench::Udp => exchange::run(&mut context, exchange::Topology::Udp)?,
+            Bench::Quic => exchange::run(&mut context, exchange::Topology::Quic)?,
             Bench::File => file::run(&mut context)?,
             Bench::Fair => fair::run(&mut context)?,
             Bench::Idle => idle::run(&mut context)?,

@@ -100,6 +100,7 @@ fn served(args: &StoreArgs, from: Source, folder: &Path, store: &Path) -> Result
         folder: folder.to_owned(),
         name: "a",
         udp: None,
+        quic: false,
         cs_packets: 0,
         recv_buffer: None,
         core: 0,

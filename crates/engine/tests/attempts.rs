@@ -73,6 +73,8 @@ fn a_connection_that_is_made_is_handed_over() {
 #[test]
 fn a_connection_that_is_refused_ends_with_the_reason() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let web = onym_face::websocket::connect(gone, "/").unwrap();
+    assert!(end_of(web, PATIENCE).is_err());
     // Loopback may refuse before there is anything to wait for.
     let Ok(io) = onym_face::tcp::connect(gone) else { return };
     assert!(end_of(io, PATIENCE).is_err());

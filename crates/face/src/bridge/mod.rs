@@ -115,12 +115,13 @@ impl Face for BridgedFace {
     }
 
     fn flush(&mut self, queue: &mut TxQueue) -> Result<Flush, FaceError> {
-        if queue.is_empty() {
-            return Ok(Flush::Done);
-        }
         let mut state = self.link.state();
+        // Before the queue is looked at: who waits for the connection sends nothing to find out.
         if state.is_over {
             return Err(state.closed.take().unwrap_or(FaceError::Closed));
+        }
+        if queue.is_empty() {
+            return Ok(Flush::Done);
         }
         let mut taken = 0;
         for (head, body) in queue.iter() {

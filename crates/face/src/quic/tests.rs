@@ -315,6 +315,27 @@ fn a_page_of_this_machine_gets_a_session_and_its_datagrams_are_frames() {
 }
 
 #[test]
+fn a_server_that_speaks_to_browsers_only_is_asked_for_a_session() {
+    let (_folder, mut listener) = listener();
+    let to = listener.address();
+    let browser = Browser::connect(to);
+    let asked = browser.runtime.block_on(h3::ask(&browser.connection, to)).unwrap();
+    assert_eq!(asked.number, 0);
+    let mut face = accept(&mut listener);
+    drop(asked);
+    let _ =
+        browser.runtime.block_on(async { timeout(PATIENCE, browser.connection.closed()).await });
+    assert!(matches!(end_of(&mut *face), FaceError::Closed));
+    // One that lets nobody in says so.
+    let nobody = Gate { origins: Vec::new(), hosts: Vec::new(), local: false };
+    let (_folder, listener) = listener_with(nobody);
+    let browser = Browser::connect(listener.address());
+    let elsewhere = "192.0.2.1:6367".parse().unwrap();
+    let refused = browser.runtime.block_on(h3::ask(&browser.connection, elsewhere)).unwrap_err();
+    assert!(refused.to_string().contains("status 403"), "{refused}");
+}
+
+#[test]
 fn pages_of_elsewhere_and_what_is_no_request_for_a_session_get_none() {
     let (_folder, mut listener) = listener();
     let here = listener.address().to_string();
@@ -396,7 +417,7 @@ fn handshakes_that_are_never_finished_do_not_lock_others_out() {
         let config = config::client(None, PROTOCOLS).unwrap();
         endpoint.connect_with(config, at, "127.0.0.1").unwrap()
     };
-    let mut begun = Vec::new();
+    let (mut begun, mut ports) = (Vec::new(), Vec::new());
     let mut octets = [0; 2048];
     for i in 0..300 {
         begun.push(begin(i));
@@ -407,10 +428,22 @@ fn handshakes_that_are_never_finished_do_not_lock_others_out() {
         // What is no QUIC at all.
         port.send_to(&octets[len / 2..len], to).unwrap();
         port.send_to(b"\x05\x01a", to).unwrap();
+        port.set_nonblocking(true).unwrap();
+        ports.push(port);
     }
     let start = Instant::now();
     let mut face = connect(to, None).unwrap();
     let mut met = accept(&mut listener);
     assert!(start.elapsed() < Duration::from_secs(8), "as long as a handshake may take");
     cross(&mut face, &mut *met, &frames());
+    // Most were asked to come again with what they were told (Retry): they have no place.
+    let mut told = HashSet::new();
+    until(|| {
+        for (i, port) in ports.iter().enumerate() {
+            if port.recv(&mut octets).is_ok() && octets[0] & 0xF0 == 0xF0 {
+                told.insert(i);
+            }
+        }
+        (told.len() > 200).then_some(())
+    });
 }
