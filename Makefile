@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 OUT = $${CARGO_TARGET_DIR:-target}
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build static deb deb-arm64 archive rpm wheel packages-vm docs semver docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
+.PHONY: help demo test check build static deb deb-arm64 archive rpm wheel packages-vm docs semver s3-test docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -24,10 +24,10 @@ check: setup-base ## the fast part of the tests (below five minutes)
 	scripts/test.sh fast
 
 build: setup-base ## the release binary, target/release/onym
-	$(CARGO) build --release --locked --package onym
+	$(CARGO) build --release --locked --package onym --features s3
 
 static: setup-base ## the binary without shared libraries, target/static/onym: what containers are made of
-	$(CARGO) rustc --release --locked --package onym --bin onym -- -C target-feature=+crt-static
+	$(CARGO) rustc --release --locked --package onym --features s3 --bin onym -- -C target-feature=+crt-static
 	install -D target/release/onym target/static/onym
 
 deb: build       ## Debian packages of the node, target/deb
@@ -55,6 +55,10 @@ packages-vm: setup-test ## the package by a real systemd in a virtual machine (r
 docs: setup-base ## the manual as a site with search, target/manual (mdBook, installed once into target/tools)
 	@scripts/setup.sh docs
 	PATH="$(CURDIR)/target/tools/bin:$$PATH" mdbook build docs/manual
+
+s3-test: setup-base ## the bucket of a repository against s3s-fs, with faults, and moto (pip; minutes)
+	$(CARGO) test --locked --manifest-path tests/s3/Cargo.toml --target-dir $(OUT)/s3
+	scripts/moto.sh $(CARGO) test --locked --manifest-path tests/s3/Cargo.toml --target-dir $(OUT)/s3 objects_are_put
 
 docker-test: setup-base ## the manager with the Docker engine, which is started when none runs
 	scripts/docker.sh

@@ -12,7 +12,7 @@ done
 rustup target add $triple >&2 || { echo "deb-arm64: skipped, the standard library of $triple cannot be had" >&2; exit 77; }
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc
-cargo build --profile "$profile" --locked --target $triple --package onym
+cargo build --profile "$profile" --locked --target $triple --package onym --features s3
 # Cargo's folder for the profile dev.
 built=${CARGO_TARGET_DIR:-target}/$triple/${profile/#dev/debug}/onym
 if command -v qemu-aarch64 >/dev/null && [ -d /usr/aarch64-linux-gnu ]; then

@@ -39,9 +39,9 @@ if [ "$mode" = all ]; then
 fi
 
 stage format cargo fmt --all --check
-stage lint cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+stage lint cargo clippy --quiet --locked --workspace --features onym/s3 --all-targets -- -D warnings
 # A target that fails hides no other one.
-stage tests cargo test --quiet --locked --workspace --no-fail-fast
+stage tests cargo test --quiet --locked --workspace --features onym/s3 --no-fail-fast
 stage licences cargo run --quiet --locked --package xtask -- licences
 stage tidy cargo run --quiet --locked --package xtask -- tidy
 stage python-client env PYTHONPATH=clients/python python3 -m unittest discover -s clients/python/tests

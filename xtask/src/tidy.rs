@@ -111,6 +111,8 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("onym-store", &["onym-wire", "onym-frame", "onym-crypto"]),
+    // Far away for a store: the one place that knows S3.
+    ("onym-bucket", &["onym-store", "onym-http"]),
     // An application of a node.
     (
         "onym-repo",

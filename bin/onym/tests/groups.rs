@@ -5,6 +5,11 @@
 
 mod support;
 
+use onym_client::blocking::Client;
+use onym_client::{ClientOptions, Request};
+use onym_crypto::signer::write_digest_data;
+use onym_repo::ndnd;
+use onym_wire::{DataBuilder, Name, tlv};
 use std::io::Write as _;
 use std::process::{ChildStdin, Command, Stdio};
 use support::{Place, Running, wait_until};
@@ -104,4 +109,75 @@ fn a_group_is_joined_for_who_is_admitted_only() {
     second.say("hello");
     wait_until("it hears others", || first.heard("/second: hello"));
     assert_eq!(place.json(&["repo", "stats", "--store", "data"])["packets"], 0);
+}
+
+/// A member by our own command.
+fn chat(place: &Place, who: &str) -> Theirs {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut command = place.command(&["chat", "/ndn/svs", "--as", who]);
+    let mut running = Running::start(command.stdin(Stdio::from(reader)));
+    running.wait_for("ready");
+    Theirs { running, keys: ChildStdin::from(std::os::fd::OwnedFd::from(writer)) }
+}
+
+/// Sends a command as ndnd's clients do, an Interest that carries a signed Data, and reads the status.
+fn ask(client: &mut Client, kind: u32) -> u64 {
+    let (mut protocol, mut group) = (Name::new(), Vec::new());
+    protocol.append_keyword("ndn").append_keyword("svs").append_version(3);
+    let (mut content, mut in_protocol) = (Vec::new(), Vec::new());
+    protocol.as_ref().write_tlv(&mut in_protocol);
+    "/ndn/svs".parse::<Name>().unwrap().as_ref().write_tlv(&mut group);
+    tlv::put_tlv(&mut content, 401, &in_protocol);
+    tlv::put_tlv(&mut content, 403, &group);
+    let mut command = Vec::new();
+    tlv::put_tlv(&mut command, kind, &content);
+    let name: Name = "/first/32=repo-cmd".parse().unwrap();
+    let mut data = Vec::new();
+    write_digest_data(&DataBuilder::new(name.as_ref(), &command), &mut data);
+    let request = Request {
+        must_be_fresh: true,
+        parameters: Some(data),
+        ..Request::new("/ndnd/repo/32=cmd".parse().unwrap())
+    };
+    let answer = client.request(&request).unwrap();
+    let content = answer.data().content.to_vec();
+    let status = [ndnd::DONE, ndnd::WRONG, ndnd::REFUSED, ndnd::FAILED];
+    let is_status = |status: &&u64| {
+        let whole = ndnd::write_answer(**status, "");
+        content.starts_with(&whole[..whole.len() - 4])
+    };
+    *status.iter().find(is_status).unwrap()
+}
+
+/// Law: a group that was left is kept no longer, also after a restart; what was kept stays and is
+/// served, and it may be joined again.
+#[test]
+fn a_group_that_was_left_is_kept_no_longer() {
+    const JOIN: u32 = 7600;
+    const LEAVE: u32 = 7601;
+    let place = Place::new();
+    let _daemon = place.daemon(&["cs.packets_max=0"]);
+    let mut run = repo(&place, &["--allow-everybody"]);
+    let node = Some(place.node());
+    let mut client = Client::open(ClientOptions { node, ..ClientOptions::default() }).unwrap();
+    let packets = || place.json(&["repo", "stats", "--store", "data"])["packets"].as_u64().unwrap();
+    assert_eq!(ask(&mut client, LEAVE), ndnd::FAILED, "it had not joined");
+    assert_eq!(ask(&mut client, JOIN), ndnd::DONE);
+    let (mut first, second) = (chat(&place, "/first"), chat(&place, "/second"));
+    first.say("one");
+    wait_until("it is kept", || packets() == 1);
+    assert_eq!(ask(&mut client, LEAVE), ndnd::DONE);
+    assert_eq!(ask(&mut client, LEAVE), ndnd::FAILED, "it has left");
+    first.say("two");
+    wait_until("the others hear it", || second.heard("/first: two"));
+    assert_eq!(packets(), 1);
+    run.kill();
+    run = repo(&place, &["--allow-everybody"]);
+    first.say("three");
+    wait_until("the others hear it", || second.heard("/first: three"));
+    assert_eq!(packets(), 1);
+    assert_eq!(ask(&mut client, LEAVE), ndnd::FAILED, "a start joins no group that was left");
+    assert_eq!(ask(&mut client, JOIN), ndnd::DONE);
+    wait_until("what it missed is kept", || packets() == 3);
+    drop(run);
 }

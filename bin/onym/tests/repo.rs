@@ -129,6 +129,44 @@ fn an_object_that_a_command_brought_outlives_its_producer_and_a_deleted_one_is_g
     assert_eq!(place.run(&["get", "/alice/film/v=7"]).code, 5);
 }
 
+/// Law: two repositories that are told to have from each other what neither has ask each other, find
+/// nothing, and say so; both go on.
+#[test]
+fn repositories_that_are_to_fetch_from_each_other_end() {
+    let place = Place::new();
+    let _daemon = place.daemon(NO_CACHE);
+    let both: Vec<Running> = ["a", "b"]
+        .into_iter()
+        .map(|one| {
+            let name = format!("/repo/{one}");
+            let args = ["repo", "run", "--store", one, "--name", &name, "--serve", "/loop"];
+            let mut run = place.start(&[&args[..], &["--allow-everybody"]].concat());
+            run.wait_for("ready: ");
+            run
+        })
+        .collect();
+    let insert = |repo: &str, more: &[&str]| {
+        place.start(&[&["repo", "insert", repo, "/loop/film/v=1"], more].concat())
+    };
+    let asked = [
+        insert("/repo/a", &["--start", "0"]),
+        insert("/repo/b", &["--start", "0", "--end", "9223372036854775808"]),
+        insert("/repo/a", &["--start", "0", "--hint", "/repo/b", "--register", "/loop/film"]),
+        insert("/repo/b", &["--hint", "/loop"]),
+    ];
+    for mut command in asked {
+        assert_ne!(command.end(), Some(0));
+    }
+    for one in ["a", "b"] {
+        assert_eq!(place.json(&["repo", "stats", "--store", one])["packets"], 0);
+        fs::write(place.path("in"), noise(9_000, 5)).unwrap();
+        let name = format!("/kept/{one}");
+        place.json(&["repo", "add", "in", "--store", one, "--as", &name]);
+        fetches(&place, &name, &noise(9_000, 5));
+    }
+    drop(both);
+}
+
 #[test]
 fn commands_need_a_key_that_is_admitted_and_never_touch_names_of_the_repository() {
     let place = Place::new();

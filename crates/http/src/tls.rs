@@ -54,7 +54,10 @@ impl Tls {
     }
 
     /// Shakes hands with `host:port` over `stream`.
-    pub(crate) async fn connect(
+    ///
+    /// # Errors
+    /// Those of the handshake, and a host that is none.
+    pub async fn connect(
         &self,
         host: &str,
         stream: TcpStream,

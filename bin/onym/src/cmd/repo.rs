@@ -2,6 +2,7 @@
 
 mod local;
 pub(crate) mod network;
+mod opened;
 mod run;
 
 use crate::output::Context;

@@ -1,6 +1,6 @@
 //! Commands on the folder of a store: by the socket of the repository that has it open, else directly.
 
-use super::{Place, empty_or};
+use super::{Place, empty_or, opened};
 use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::output::Context;
@@ -8,8 +8,8 @@ use crate::session;
 use crate::target::Target;
 use anyhow::Context as _;
 use onym_repo::add::{AddOptions, files, segments_of_file};
-use onym_repo::door::{self, Ask, Said};
-use onym_store::{Error, Folder, Options, Store};
+use onym_repo::door::{self, Ask, InBucket, Said};
+use onym_store::Bounds;
 use onym_wire::{Data, Name};
 use std::fs;
 use std::io::{self, Write};
@@ -124,14 +124,7 @@ fn connect(place: &Place) -> anyhow::Result<UnixStream> {
             .next(next)
             .into());
     }
-    let folder = Folder::open(&place.store).with_context(what)?;
-    match Store::open(folder, Options::default()) {
-        Err(Error::Locked) => Err(Failure::new(Exit::Failed, what())
-            .why("another process has it open and does not answer")
-            .next("try again when it has ended")
-            .into()),
-        store => Ok(door::over(store.with_context(what)?)?),
-    }
+    Ok(door::over(opened::store(&place.store, Bounds::default())?)?)
 }
 
 fn ask(place: &Place, ask: &Ask) -> anyhow::Result<Said> {
@@ -229,8 +222,15 @@ pub(crate) fn remove(args: &Remove, cx: &Context) -> anyhow::Result<()> {
 pub(crate) fn verify(args: &Verify, cx: &Context) -> anyhow::Result<()> {
     let said = ask(&args.place, &Ask::Verify)?;
     cx.print(&said, |said| format!("{} are whole", human::count(said.packets, "record")))?;
-    if said.damaged == 0 {
+    if said.damaged == 0 && said.wrong_octets == 0 {
         return Ok(());
+    }
+    if said.damaged == 0 {
+        let what =
+            format!("the bucket gave {} that are no record", human::bytes(said.wrong_octets));
+        return Err(Failure::new(Exit::Failed, what)
+            .next("nothing of it is served; insert what is missing again")
+            .into());
     }
     let what =
         format!("{} were damaged and have been dropped", human::count(said.damaged, "packet"));
@@ -246,8 +246,13 @@ pub(crate) fn stats(args: &Stats, cx: &Context) -> anyhow::Result<()> {
     let said = ask(&args.place, &Ask::Stats)?;
     cx.print(&said, |said| {
         let trouble = said.trouble.as_ref().map_or(String::new(), |t| format!("\ntrouble: {t}"));
+        let bucket = said.bucket.as_ref().map_or(String::new(), in_bucket);
+        let log = match &said.bucket {
+            Some(_) => "of log",
+            None => "on the disk",
+        };
         format!(
-            "{}, {} of {} on the disk in {}, {} damaged{trouble}",
+            "{}, {} of {} {log} in {}, {} damaged{bucket}{trouble}",
             human::count(said.packets, "packet"),
             human::bytes(said.octets),
             human::bytes(said.log_octets),
@@ -255,6 +260,17 @@ pub(crate) fn stats(args: &Stats, cx: &Context) -> anyhow::Result<()> {
             said.damaged
         )
     })
+}
+
+fn in_bucket(there: &InBucket) -> String {
+    let trouble = there.trouble.as_ref().map_or(String::new(), |t| format!("\nbucket: {t}"));
+    format!(
+        "\n{} here; {} in the bucket, {} of them only there, {} to go there{trouble}",
+        human::bytes(there.here_octets),
+        human::count(there.segments, "segment"),
+        there.only_there,
+        there.waiting
+    )
 }
 
 pub(crate) fn jobs(args: &Jobs, cx: &Context) -> anyhow::Result<()> {

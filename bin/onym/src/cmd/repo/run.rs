@@ -1,6 +1,6 @@
 //! `onym repo run`: serve a store.
 
-use super::Place;
+use super::{Place, opened};
 use crate::exit::{Exit, Failure};
 use crate::human;
 use crate::output::Context;
@@ -15,7 +15,7 @@ use onym_repo::admission::{Admission, Everybody, Keys, Names, Nobody, Rules};
 use onym_repo::door::{Bulk, BulkRule};
 use onym_repo::watch::{self, Watched};
 use onym_repo::{Repo, RepoOptions, repo};
-use onym_store::{Bounds, Folder, Options, Store};
+use onym_store::Bounds;
 use onym_wire::Name;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -31,8 +31,10 @@ use std::time::Duration;
   onym repo run --store data --name /example/repo --trust site.lvs --anchor root.ndncert
   onym repo run --store data --name /example/repo --watch photos=/example/photos --key /example
 
-Prints `ready` once the node routes the name of the repository here. A file of a watched folder is taken
-when two looks in a row found it unchanged.")]
+Prints `ready` once the node routes the name of the repository here. A file of a watched folder is
+taken when two looks in a row found it unchanged. Where the folder of the store has a file
+repo.toml with [repo.bucket], full segments of the store go to an S3 object store, and leave the
+disk when that has them.")]
 pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
@@ -126,10 +128,7 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         ..Bounds::default()
     };
     let folder = &args.place.store;
-    let cannot = || format!("cannot open the store {}", folder.display());
-    let store = Folder::open(folder).with_context(cannot)?;
-    let store = Store::open(store, Options { bounds, ..Options::default() });
-    let store = Arc::new(store.with_context(cannot)?);
+    let store = Arc::new(opened::store(folder, bounds)?);
     let stats = store.stats()?;
     let client = session::open_forever(cx)?;
     let is_by_key = !args.allow_key.is_empty() || args.schema.is_some();

@@ -1,0 +1,1 @@
+//! Has tests only: `tests/s3s.rs`.
