@@ -4,7 +4,9 @@
 //! socket; this process is consumer and producer. It works in lockstep, so that the node has the same
 //! to do in each run: a round writes a window of Interests at once, waits until all came out, answers
 //! them at once, and waits for all Data. A run of few rounds is subtracted from one of many: start,
-//! registration, warm-up and end are in both.
+//! registration, warm-up and end are in both, and so are the questions of those who watch.
+
+mod watching;
 
 use crate::link::{Ends, connect_unix, register};
 use crate::packets::{DataTemplate, Exchange, InterestTemplate, PREFIX, Seen, see};
@@ -16,6 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use watching::{Collector, Viewer, Watcher};
 
 /// A whole node under callgrind.
 #[derive(Debug, Args)]
@@ -38,6 +41,12 @@ pub struct InstructionsArgs {
     /// Whether an Interest with CanBePrefix waits for another name all the time.
     #[arg(long)]
     pub asked: bool,
+    /// Who watches the node meanwhile, with commas between.
+    #[arg(long, value_delimiter = ',')]
+    pub watched: Vec<Watcher>,
+    /// Counts so many questions of `onym top` in place of rounds.
+    #[arg(long, default_value_t = 0)]
+    pub polls: u32,
     /// Where callgrind writes what it counted in the run of many rounds.
     #[arg(long)]
     pub profile: Option<PathBuf>,
@@ -54,9 +63,22 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// When there is no valgrind, the node does not start or loses a packet.
 pub fn run(args: &InstructionsArgs) -> Result<u64> {
     let folder = tempfile::tempdir()?;
-    let few = count(args, folder.path(), WARM_UP)?;
-    let many = count(args, folder.path(), WARM_UP + args.rounds)?;
-    many.checked_sub(few).context("more rounds took fewer instructions")
+    let few = Work { rounds: WARM_UP, polls: 0 };
+    let many = match args.polls {
+        0 => Work { rounds: WARM_UP + args.rounds, ..few },
+        polls => Work { polls, ..few },
+    };
+    let few = count(args, folder.path(), few)?;
+    let many = count(args, folder.path(), many)?;
+    many.checked_sub(few).context("more work took fewer instructions")
+}
+
+/// What a run has the node do.
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    rounds: u32,
+    /// Questions of `onym top` behind the rounds.
+    polls: u32,
 }
 
 /// A process that ends with its owner.
@@ -69,12 +91,14 @@ impl Drop for Node {
     }
 }
 
-/// All instructions of a node that carries so many rounds.
-fn count(args: &InstructionsArgs, folder: &Path, rounds: u32) -> Result<u64> {
+/// All instructions of a node that does this work.
+fn count(args: &InstructionsArgs, folder: &Path, work: Work) -> Result<u64> {
     let socket = folder.join("node.sock");
     let config = folder.join("node.toml");
+    let collector = args.watched.contains(&Watcher::Spans).then(Collector::start).transpose()?;
+    let telemetry = collector.as_ref().map(Collector::section).unwrap_or_default();
     let text = format!(
-        "shards = {}\n[cs]\npackets_max = {}\n[faces.unix]\npath = \"{}\"\n\
+        "shards = {}\n{telemetry}[cs]\npackets_max = {}\n[faces.unix]\npath = \"{}\"\n\
          [faces.udp]\nlisten = []\n[faces.tcp]\nlisten = []\n[faces.websocket]\nlisten = []\n",
         args.shards,
         args.store,
@@ -90,7 +114,7 @@ fn count(args: &InstructionsArgs, folder: &Path, rounds: u32) -> Result<u64> {
     let (log, said) = (fs::File::create(folder.join("log"))?, folder.join("log"));
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     let mut node = Node(command.spawn().context("valgrind cannot be run")?);
-    let done = carry(args, &socket, rounds);
+    let done = carry(args, &socket, work);
     // What it counted is said when it ends by itself.
     let pid = i32::try_from(node.0.id()).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
@@ -103,13 +127,14 @@ fn count(args: &InstructionsArgs, folder: &Path, rounds: u32) -> Result<u64> {
     drop(node);
     let said = fs::read_to_string(said)?;
     done.with_context(|| format!("the node said:\n{said}"))?;
+    ensure!(collector.is_none_or(|c| c.came() > 0), "no span came to the collector");
     let line = said.lines().find_map(|line| line.split_once("Collected :"));
     let (_, number) = line.with_context(|| format!("callgrind counted nothing:\n{said}"))?;
     number.trim().parse().with_context(|| format!("callgrind said {number:?}"))
 }
 
-/// Carries rounds over the node at `socket`.
-fn carry(args: &InstructionsArgs, socket: &Path, rounds: u32) -> Result<()> {
+/// Has the node at `socket` do the work.
+fn carry(args: &InstructionsArgs, socket: &Path, work: Work) -> Result<()> {
     let start = Instant::now();
     while !socket.exists() {
         ensure!(start.elapsed() < PATIENCE, "the node does not open its socket");
@@ -126,8 +151,17 @@ fn carry(args: &InstructionsArgs, socket: &Path, rounds: u32) -> Result<()> {
         ends.ends[0].push(&wire, None);
         take(&mut ends, 1, 1, |_| {})?;
     }
+    let is_watched = !args.watched.is_empty() || args.polls > 0;
+    let viewer = is_watched.then(|| Viewer::connect(socket, &args.watched));
+    let mut viewer = viewer.transpose()?;
     let (mut interests, mut data) = (InterestTemplate::new(), DataTemplate::new(args.payload));
-    for number in 0..rounds {
+    for number in 0..work.rounds {
+        // Often enough that no lease ends, and as often in each run.
+        if let Some(viewer) = &mut viewer
+            && number % work.rounds.div_ceil(watching::LOOKS) == 0
+        {
+            viewer.look()?;
+        }
         for slot in 0..args.window {
             let interest = interests.write(Exchange { slot, number: number.into() });
             ends.ends[0].push(interest, None);
@@ -149,6 +183,11 @@ fn carry(args: &InstructionsArgs, socket: &Path, rounds: u32) -> Result<()> {
             );
         })?;
         ensure!(answered == args.window, "{answered} of {} were answered", args.window);
+    }
+    if let Some(viewer) = &mut viewer {
+        viewer.look()?;
+        viewer.check(work.rounds, args.window)?;
+        (0..work.polls).try_for_each(|_| viewer.poll())?;
     }
     Ok(())
 }

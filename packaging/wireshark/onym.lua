@@ -41,6 +41,8 @@ field(ProtoField.uint64, "cache_policy", "CachePolicyType")
 field(ProtoField.uint64, "congestion_mark", "CongestionMark")
 field(ProtoField.uint64, "ack", "Ack")
 field(ProtoField.uint64, "txseq", "TxSequence")
+field(ProtoField.bytes, "trace_id", "Trace")
+field(ProtoField.bytes, "span_id", "Span of who sent it")
 field(ProtoField.uint8, "push.version", "Version of the frame")
 field(ProtoField.uint8, "push.form", "Form of the forwarding part")
 field(ProtoField.uint8, "push.hoplimit", "Hop limit")
@@ -162,6 +164,12 @@ local function element(typ, whole, value, tree, seen, depth)
     if typ == 82 then seen.index = n:tonumber() end
     if typ == 83 then seen.count = n:tonumber() end
   elseif BYTES[typ] and value then tree:add(BYTES[typ], value)
+  elseif typ == 912 then
+    -- Form 0 of 26 octets; other forms mean nothing to anybody.
+    if value and value:len() == 26 and value(0, 1):uint() == 0 then
+      tree:add(f.trace_id, value(1, 16))
+      tree:add(f.span_id, value(17, 8))
+    end
   elseif NESTED[typ] and value and depth < DEPTH_MAX then
     if typ == 800 then seen.nack = true end
     local inner = tree:add(ndn, whole, NESTED[typ])

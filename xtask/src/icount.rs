@@ -3,6 +3,7 @@
 
 use crate::{Skipped, tidy};
 use anyhow::{Context, Result, bail, ensure};
+use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,8 @@ struct Figure {
     ceiling: u64,
     /// Arguments of `onym-bench instructions`, for a figure of the whole daemon.
     daemon: Option<Vec<String>>,
+    /// Another figure, above which this one may be by so many per cent at most.
+    above: Option<(String, u64)>,
 }
 
 /// `icount [NAME...]`: all figures of the budget, or those named.
@@ -64,6 +67,7 @@ pub(crate) fn run(wanted: &[String]) -> Result<()> {
         .collect();
     let mut cores = of_cores(&figures, &target).into_iter();
     let mut over = Vec::new();
+    let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
     for figure in figures {
         let count = match &figure.daemon {
             Some(arguments) => of_daemon(&target.join("release/onym-bench"), arguments)?,
@@ -71,13 +75,21 @@ pub(crate) fn run(wanted: &[String]) -> Result<()> {
         };
         let count = count.div_ceil(figure.units);
         let loose = count * 100 < figure.ceiling * (100 - LOOSE_PERCENT);
-        let note = match (count > figure.ceiling, loose) {
+        counted.insert(&figure.name, count);
+        let is_above = figure.above.as_ref().is_some_and(|(other, percent)| {
+            counted.get(other.as_str()).is_some_and(|base| count * 100 > base * (100 + percent))
+        });
+        let is_over = count > figure.ceiling || is_above;
+        let note = match (is_over, loose) {
             (true, _) => "  OVER",
             (false, true) => "  lower the ceiling",
             (false, false) => "",
         };
         println!("{:24} {count:>12} {:>9}{note}", figure.name, figure.ceiling);
-        if count > figure.ceiling {
+        if let Some((other, percent)) = figure.above.as_ref().filter(|_| is_above) {
+            println!("{:24} more than {percent} % above {other}", "");
+        }
+        if is_over {
             over.push(figure.name.as_str());
         }
     }
@@ -109,7 +121,11 @@ fn figure(value: &toml::Value) -> Result<Figure> {
     };
     let daemon = value.get("daemon").and_then(toml::Value::as_array).map(words);
     let (units, ceiling) = (number("units")?, number("ceiling")?);
-    Ok(Figure { name: name.to_owned(), units, ceiling, daemon })
+    let above = match value.get("above").and_then(toml::Value::as_str) {
+        Some(other) => Some((other.to_owned(), number("percent")?)),
+        None => None,
+    };
+    Ok(Figure { name: name.to_owned(), units, ceiling, daemon, above })
 }
 
 /// Instructions of the figures without a daemon, in their order. Each is counted by a process that has one

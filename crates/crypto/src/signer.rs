@@ -207,6 +207,13 @@ pub fn write_parameters(interest: &InterestBuilder<'_>, parameters: &[u8], out: 
     interest.write_with_parameters(out, parameters, |range| sha256(&[range]));
 }
 
+/// Appends a Data with the Null signature (type 200), for who trusts where it came from.
+pub fn write_null_data(data: &DataBuilder<'_>, out: &mut Vec<u8>) {
+    let info = SignatureInfo::of_kind(types::SIGNATURE_NULL);
+    data.write(out, &info, |_| Ok::<[u8; 0], Infallible>([]))
+        .unwrap_or_else(|never| match never {});
+}
+
 /// Appends a Data with a DigestSha256 signature, which cannot fail.
 pub fn write_digest_data(data: &DataBuilder<'_>, out: &mut Vec<u8>) {
     let info = SignatureInfo::of_kind(types::SIGNATURE_DIGEST_SHA256);

@@ -5,14 +5,14 @@
 #![allow(clippy::unwrap_used)]
 
 use onym_dissect::{Dissector, Kind, Reader};
-use onym_wire::lp::{LpHeader, NackReason};
+use onym_wire::lp::{LpHeader, NackReason, TraceContext};
 use onym_wire::push::{FrameBuilder, Route, RouteBuf, Strategy};
 use onym_wire::{InterestBuilder, Name};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 11] = [
     "name",
     "nonce",
     "hoplimit",
@@ -22,7 +22,11 @@ const FIELDS: [&str; 9] = [
     "sequence",
     "push.id",
     "push.strategy",
+    "trace_id",
+    "span_id",
 ];
+/// The context of the Interest for `/traced`.
+const TRACE: TraceContext = TraceContext { trace: 0xABCD, span: 0xEF };
 
 fn interest(name: &str) -> Vec<u8> {
     let (name, hint): (Name, Name) = (name.parse().unwrap(), "/hint".parse().unwrap());
@@ -84,6 +88,8 @@ fn capture() -> Vec<u8> {
         ..LpHeader::default()
     };
     let piece = LpHeader { sequence: Some(5), fragment: Some((0, 2)), ..LpHeader::default() };
+    let (context, other_form) = (TRACE.to_octets(), [1; TraceContext::LEN]);
+    let traced = |octets| LpHeader { trace_context: Some(octets), ..LpHeader::default() };
     let mut padded = interest("/padded");
     padded.resize(46, 0);
     let stream = [interest("/x"), interest("/y")].concat();
@@ -92,6 +98,9 @@ fn capture() -> Vec<u8> {
         udp(&interest("/a/b%20c")),
         udp(&linked(nack, &interest("/nobody"))),
         udp(&linked(piece, b"piece")),
+        udp(&linked(traced(&context), &interest("/traced"))),
+        udp(&linked(traced(&other_form), &interest("/other"))),
+        udp(&linked(traced(&context[1..]), &interest("/shorter"))),
         ethernet([0x86, 0x24], &push()),
         tcp(0, 2, b""),
         tcp(1, 16, &stream[..9]),
@@ -120,6 +129,7 @@ fn wanted(capture: &[u8]) -> Vec<String> {
         };
         let is_pull = |shown: &onym_dissect::Shown<'_>| shown.kind != Kind::Push;
         let is_nack = |s: &onym_dissect::Shown<'_>| s.nack_reason.is_some().then(|| "150".into());
+        let is_traced = |s: &onym_dissect::Shown<'_>| s.name.as_deref() == Some("/traced");
         let is_bad = |s: &onym_dissect::Shown<'_>| (s.kind == Kind::Malformed).then(|| "1".into());
         let columns = [
             column(&|s| s.name.clone()),
@@ -131,6 +141,8 @@ fn wanted(capture: &[u8]) -> Vec<String> {
             column(&|s| s.sequence.map(|n| n.to_string())),
             column(&|s| s.ids.first().cloned()),
             column(&|s| (s.kind == Kind::Push).then(|| Strategy::LINK_LOCAL.0.to_string())),
+            column(&|s| is_traced(s).then(|| format!("{:032x}", TRACE.trace))),
+            column(&|s| is_traced(s).then(|| format!("{:016x}", TRACE.span))),
             column(&is_bad),
         ];
         lines.push(columns.join("|"));

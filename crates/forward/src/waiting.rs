@@ -1,8 +1,11 @@
-//! Whether somebody still waits for an Interest, for who records it on its way.
+//! What is known of a pending Interest, for who records it on its way or measures its round trip.
 
 use crate::Forwarder;
+use crate::stage::Pending;
+use onym_link::Packet;
+use onym_tables::Tick;
 use onym_tables::hash::NameHashes;
-use onym_tables::pit::TOKEN_LEN;
+use onym_tables::pit::{Key, TOKEN_LEN};
 use onym_wire::interest::Interest;
 
 impl<R, C> Forwarder<R, C> {
@@ -22,5 +25,26 @@ impl<R, C> Forwarder<R, C> {
         let found = pending.tokens.decode(token);
         let slot = found.and_then(|(slot, generation)| pending.pit.at_token(slot, generation));
         slot.is_some_and(|slot| !pending.pit.entry(slot).ins.is_empty())
+    }
+
+    /// When the Interest was sent to the face of `data`, which is about to be taken in; `name` is the
+    /// VALUE of its name. `None` where the face was not asked, or where the Interest was sent later than
+    /// it came: nobody knows which of the two is answered.
+    #[must_use]
+    pub fn asked_at(&self, data: &Packet, name: &[u8]) -> Option<Tick> {
+        let Pending { pit, tokens, key, .. } = &self.pending;
+        let slot = match tokens.decode(&data.lp.pit_token) {
+            Some((slot, generation)) => pit.at_token(slot, generation)?,
+            None => {
+                let hashes = NameHashes::new(key, name, 0);
+                let found = [false, true].into_iter().find_map(|must_be_fresh| {
+                    pit.look(&Key { must_be_fresh, ..Key::new(name, &hashes) }).found
+                });
+                found?
+            }
+        };
+        let entry = pit.entry(slot);
+        let sent = entry.out_record(data.face)?.sent;
+        (sent == entry.since).then_some(sent)
     }
 }

@@ -1,10 +1,12 @@
-//! `explain` says what `receive` then does, and changes nothing.
+//! `explain` says what `receive` then does, and changes nothing; what is known of who waits.
 
 mod support;
 
 use onym_forward::{Question, Verdict};
+use onym_link::{LpIn, Packet};
 use onym_tables::FaceId;
-use support::{Bench, I, name};
+use onym_tables::pit::Token;
+use support::{Bench, I, data_bytes, name};
 
 #[test]
 fn it_names_the_tables_that_decide() {
@@ -82,4 +84,29 @@ fn asking_changes_nothing() {
         }
         assert_eq!(before, (b.fw.counters().clone(), b.fw.pit_len(), b.fw.poll_timeout()));
     }
+}
+
+/// Law: a round trip begins where the one Interest was sent that is answered, which the token says or the
+/// name; where it was sent again, or another face answers, nobody knows.
+#[test]
+fn a_round_trip_begins_with_the_only_interest_that_was_sent() {
+    let mut b = Bench::new().faces(3).route("/a", 257, 0).route("/f", 257, 0);
+    b.interest(256, &I::new("/a/b", 1));
+    b.interest(256, &I::new("/f/b", 1).fresh());
+    let (sent, tokens) = (b.now, b.left().into_iter().map(|left| left.token));
+    let tokens: Vec<_> = tokens.collect();
+    b.wait(30);
+    let asked = |b: &Bench, face, uri: &str, token: &[u8]| {
+        let lp = LpIn { pit_token: Token::try_from(token).unwrap(), ..LpIn::default() };
+        let data = Packet { face: FaceId(face), bytes: data_bytes(uri, 0, b"x"), lp };
+        b.fw.asked_at(&data, name(uri).as_ref().value())
+    };
+    for (uri, token) in [("/a/b", &tokens[0]), ("/f/b", &tokens[1])] {
+        assert_eq!(asked(&b, 257, uri, token), Some(sent));
+        assert_eq!(asked(&b, 257, uri, &[]), Some(sent), "by its name");
+        assert_eq!(asked(&b, 258, uri, token), None, "it was not asked");
+    }
+    assert_eq!(asked(&b, 257, "/a/c", &[]), None, "nobody waits");
+    assert_eq!(b.interest(256, &I::new("/a/b", 2)), Verdict::Forwarded, "again");
+    assert_eq!(asked(&b, 257, "/a/b", &tokens[0]), None);
 }

@@ -7,6 +7,8 @@ mod selectors;
 use onym_metrics::{About, Kind, Program, catalogue::ALL};
 use selectors::{Matchers, dashboard, expressions, line, read, rules};
 use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
 
 /// Labels that Prometheus adds to every series.
 const ADDED: [&str; 2] = ["instance", "job"];
@@ -114,4 +116,19 @@ fn each_alert_rule_finds_its_series_and_says_a_sentence() {
         assert!(names.contains(&format!("Onym{about}")), "{about}");
     }
     assert!(expressions().len() > names.len());
+}
+
+/// Law: Prometheus takes the alert rules. Without its `promtool` this says so and tests nothing.
+#[test]
+fn prometheus_takes_the_alert_rules() {
+    let rules =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/monitoring/onym-alerts.yml");
+    let Ok(said) = Command::new("promtool").args(["check", "rules"]).arg(&rules).output() else {
+        eprintln!("not tested: there is no promtool (Debian: apt-get install prometheus)");
+        return;
+    };
+    let out = String::from_utf8_lossy(&said.stdout);
+    assert!(said.status.success(), "{out}{}", String::from_utf8_lossy(&said.stderr));
+    let count = selectors::rules().len();
+    assert!(out.contains(&format!("{count} rules found")), "{out}");
 }

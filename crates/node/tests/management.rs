@@ -4,11 +4,13 @@
 
 mod support;
 
+use onym_wire::interest::InterestBuilder;
 use onym_wire::mgmt::{
     Block as _, ControlParameters, FaceEventKind, FaceEventNotification, Persistency, RibEntry,
     Scope, parse_list,
 };
-use support::{App, name, quiet, socket_dir, start, tcp_app, unix_app, until, with};
+use std::time::{Duration, Instant};
+use support::{App, name, quiet, socket_dir, start, tcp_app, unix_app, until, unwrap, with};
 
 fn named(text: &str) -> ControlParameters {
     ControlParameters { name: Some(name(text)), ..ControlParameters::default() }
@@ -159,6 +161,42 @@ fn a_flood_of_commands_of_one_application_leaves_the_others_served() {
         app.command_retried("/localhost/nfd", "rib/register", &named(&format!("/a/{n}")));
     }
     assert_eq!(node.snapshot().unwrap().rib_routes, 20);
+}
+
+/// Asks for a trace that ends at this node.
+fn trace(app: &mut App, target: &str, number: u32) {
+    let name = name(&format!("{target}/{number}/32=traceroute"));
+    let (nonce, hop_limit) = (Some(number.to_be_bytes()), Some(1));
+    let mut wire = Vec::new();
+    InterestBuilder { nonce, hop_limit, ..InterestBuilder::new(name.as_ref()) }.write(&mut wire);
+    app.send(&wire);
+}
+
+/// Law: whoever floods a node with traces gets the share of one face, while others are forwarded and
+/// may trace.
+#[test]
+fn a_flood_of_traces_costs_its_own_share_only() {
+    let (node, begun) = (start(quiet(1)), Instant::now());
+    let (id, io) = node.attach(Scope::Local).unwrap();
+    let mut producer = App::new(io);
+    node.route("/a", id, 0).unwrap();
+    let [mut consumer, mut flooder, mut tracer] =
+        [(); 3].map(|()| App::new(node.attach(Scope::Local).unwrap().1));
+    for round in 0..50 {
+        (0..100).for_each(|n| trace(&mut flooder, "/flood", 100 * round + n));
+        consumer.interest(&format!("/a/{round}"));
+        let (name, token) = producer.take_interest();
+        producer.data_with_token(&name.to_string(), b"", &token);
+        consumer.take_data();
+    }
+    trace(&mut tracer, "/a/b", 1);
+    assert_eq!(tracer.take_data().0.to_string(), "/a/b/1/32=traceroute");
+    let mut answered = 0;
+    while let Some(frame) = flooder.try_frame(Duration::ZERO).unwrap() {
+        answered += u64::from(unwrap(&frame).0[0] == 6);
+    }
+    let share = 20 + 20 * (begun.elapsed().as_secs() + 1);
+    assert!((1..=share).contains(&answered), "{answered}, not {share} of 5000");
 }
 
 #[test]

@@ -1,25 +1,24 @@
 //! What one viewer is shown of packets: a bounded ring that is taken whole.
 
 use crate::filter::Tail;
-use crate::{Filter, Record, Seen};
+use crate::{Filter, Seen, record};
 use onym_tables::Tick;
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Viewers that are shown packets at the same time.
 pub const CAPTURES_MAX: usize = 4;
-/// Octets that a capture keeps in one thread, with `RECORD_OCTETS` for each record.
+/// Octets of records that a capture keeps in one thread.
 pub const RING_OCTETS: usize = 4 << 20;
 /// How long a viewer is waited for.
 pub const LEASE: Duration = Duration::from_secs(5);
-/// What a record costs beside its frame.
+/// What a record has beside the packet, about.
 const RECORD_OCTETS: usize = 128;
 
 /// What was kept since the viewer asked last.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// In the order in which they were told.
-    pub records: VecDeque<Record>,
+    /// Records as a batch has them, in the order in which they were told.
+    pub records: Vec<u8>,
     /// How many found no room.
     pub missed: u64,
 }
@@ -30,24 +29,24 @@ pub struct Capture {
     viewer: u64,
     filter: Filter,
     /// Of the prefix of the filter.
-    tail: Option<Tail>,
+    tail: Tail,
+    /// What is between the shell's clock and Unix time, in nanoseconds.
+    unix_offset: u64,
     asked: Tick,
     /// How many fit since the last one that was kept.
     skipped: u32,
-    octets: usize,
     taken: Taken,
 }
 
 impl Capture {
-    pub(crate) fn new(now: Tick, viewer: u64, filter: Filter) -> Self {
+    pub(crate) fn new(now: Tick, viewer: u64, filter: Filter, unix_offset: u64) -> Self {
         let (taken, tail) = (Taken::default(), tail(&filter));
-        Self { viewer, filter, tail, asked: now, skipped: 0, octets: 0, taken }
+        Self { viewer, filter, tail, unix_offset, asked: now, skipped: 0, taken }
     }
 
-    /// Whether a packet may be wanted; it errs to yes.
-    #[inline]
-    pub(crate) fn may_want(&self, packet: &[u8]) -> bool {
-        self.tail.is_none_or(|tail| tail.may_begin(packet))
+    /// By which most packets are told that it does not want.
+    pub(crate) const fn tail(&self) -> Tail {
+        self.tail
     }
 
     pub(crate) const fn viewer(&self) -> u64 {
@@ -68,26 +67,26 @@ impl Capture {
         }
         self.skipped = 0;
         let len = RECORD_OCTETS + seen.octets.len().min(self.filter.snap);
-        if self.octets + len > RING_OCTETS {
+        if self.taken.records.len() + len > RING_OCTETS {
             self.taken.missed += 1;
             return;
         }
-        self.octets += len;
-        self.taken.records.push_back(Record::of(seen, self.filter.snap));
+        record::append(&mut self.taken.records, seen, self.filter.snap, self.unix_offset);
     }
 
     pub(crate) fn take(&mut self, now: Tick, filter: &Filter) -> Taken {
         self.asked = now;
-        self.octets = 0;
         if self.filter != *filter {
             self.filter = filter.clone();
             self.tail = tail(filter);
             self.skipped = 0;
         }
-        std::mem::take(&mut self.taken)
+        // As much will come until the next question, about.
+        let records = Vec::with_capacity(self.taken.records.len());
+        std::mem::replace(&mut self.taken, Taken { records, missed: 0 })
     }
 }
 
-fn tail(filter: &Filter) -> Option<Tail> {
-    filter.prefix.as_ref().map(|prefix| Tail::of(prefix.as_ref()))
+fn tail(filter: &Filter) -> Tail {
+    filter.prefix.as_ref().map_or(Tail::ANY, |prefix| Tail::of(prefix.as_ref()))
 }

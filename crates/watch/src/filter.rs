@@ -140,7 +140,7 @@ impl fmt::Display for Filter {
 
 /// The last octets of a prefix, by which most packets of other names are told apart without a look at
 /// their elements.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tail {
     /// From the first octet of the name's VALUE.
     at: usize,
@@ -149,6 +149,9 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
+    /// That of every name.
+    pub(crate) const ANY: Self = Self { at: 0, octets: 0, mask: 0 };
+
     pub(crate) fn of(prefix: NameRef<'_>) -> Self {
         let value = prefix.value();
         let len = value.len().min(8);

@@ -1,19 +1,23 @@
 #![doc = include_str!("../README.md")]
 
 mod capture;
+mod copies;
 mod filter;
 mod hidden;
 pub mod record;
+mod sampler;
 mod spans;
 mod traffic;
 
 pub use capture::{CAPTURES_MAX, Capture, LEASE, RING_OCTETS, Taken};
+pub use copies::Copies;
 pub use filter::{Filter, FilterError};
 pub use hidden::hide;
 pub use record::{Direction, Kind, Record};
 pub use spans::{End, FACES_MAX, OPEN_MAX, SPANS_MAX, Span, SpanCounts, SpanSettings, Spans, Wait};
-pub use traffic::{PrefixRow, RoundTrip, Traffic};
+pub use traffic::{PrefixRow, RoundTrip, Sample, Traffic};
 
+use filter::Tail;
 use onym_link::{LpIn, LpOut, Packet};
 use onym_tables::{FaceId, Tick};
 use onym_wire::lp::LpHeader;
@@ -50,15 +54,6 @@ impl Fields<'_> {
                 ..header
             },
             _ => header,
-        }
-    }
-
-    /// The PIT token.
-    fn token(&self) -> &[u8] {
-        match self {
-            Self::Bare => &[],
-            Self::In(lp) => &lp.pit_token,
-            Self::Out(lp) => &lp.pit_token,
         }
     }
 
@@ -155,72 +150,123 @@ pub fn name_of(octets: &[u8]) -> Option<&[u8]> {
     octets.get(start..start + len)
 }
 
-/// Who wants to see a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
-    by_captures: bool,
-    by_traffic: bool,
+/// Why a packet that came is looked at, beside captures.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Look {
+    /// It is an Interest that is to be recorded.
+    pub is_recorded: bool,
+    /// For how many packets it stands as a sample of the traffic; 0 when it is none.
+    pub stands_for: u64,
 }
 
 /// What one thread watches. One without viewers is to be dropped ([`Watch::is_idle`]).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Watch {
+    /// Packets that came.
+    came: u64,
+    /// The number of the next one that is chosen, as a sample or to be recorded.
+    next: u64,
     captures: Vec<Capture>,
+    /// What packets have in common that captures want; none without captures.
+    tail: Option<Tail>,
+    /// Copies that no capture wants.
+    pub copies: Copies,
     traffic: Option<Traffic>,
     /// Where Interests are recorded on their way; not a viewer.
-    pub spans: Option<Box<Spans>>,
+    spans: Option<Box<Spans>>,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        let (captures, copies) = (Vec::new(), Copies::default());
+        Self { came: 0, next: u64::MAX, captures, tail: None, copies, traffic: None, spans: None }
+    }
 }
 
 impl Watch {
+    /// One that records Interests on their way, viewers or not.
+    #[must_use]
+    pub fn recording(settings: SpanSettings) -> Self {
+        let mut watch = Self { spans: Some(Box::new(Spans::new(settings))), ..Self::default() };
+        watch.settle();
+        watch
+    }
+
     /// Whether there is nothing to do.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        !self.has_viewers() && self.spans.is_none()
+        !self.has_captures() && self.traffic.is_none() && self.spans.is_none()
     }
 
-    /// Whether somebody looks.
+    /// Whether somebody looks at packets.
     #[inline]
     #[must_use]
-    pub fn has_viewers(&self) -> bool {
-        !self.captures.is_empty() || self.traffic.is_some()
+    pub fn has_captures(&self) -> bool {
+        !self.captures.is_empty()
     }
 
-    /// Counts a packet, by its kind, direction, token and octets; who wants to see it. Mostly nobody
-    /// does, and it is not looked at further.
+    /// Interests that are recorded, where any are.
     #[inline]
-    pub fn glance(
-        &mut self,
-        kind: Kind,
-        direction: Direction,
-        token: &[u8],
-        octets: &[u8],
-    ) -> Option<Wanted> {
-        let by_captures = self.captures.iter().any(|capture| capture.may_want(octets));
-        let traffic = self.traffic.as_mut();
-        let by_traffic = traffic.is_some_and(|traffic| traffic.counts(kind, direction, token));
-        (by_captures || by_traffic).then_some(Wanted { by_captures, by_traffic })
+    #[must_use]
+    pub fn spans(&self) -> Option<&Spans> {
+        self.spans.as_deref()
     }
 
-    /// Takes note of a packet that [`Self::glance`] found wanted.
-    pub fn keep(&mut self, wanted: Wanted, seen: &Seen<'_>) {
+    /// The same, to change.
+    #[inline]
+    pub fn spans_mut(&mut self) -> Option<&mut Spans> {
+        self.spans.as_deref_mut()
+    }
+
+    /// Counts a packet that came, before anything is decided about it; whether it is looked at
+    /// ([`Self::look`]). Most are not, and this is all that they cost.
+    #[inline]
+    #[must_use]
+    pub fn wants(&mut self, packet: &Packet) -> bool {
+        self.came += 1;
+        self.came == self.next
+            || self.may_show(&packet.bytes)
+            || self.spans.as_ref().is_some_and(|spans| spans.concerns(packet))
+    }
+
+    /// Whether a capture may want an Interest or Data; it errs to yes.
+    #[inline]
+    #[must_use]
+    pub fn may_show(&self, octets: &[u8]) -> bool {
+        self.tail.is_some_and(|tail| tail.may_begin(octets))
+    }
+
+    /// Why the packet is looked at that was counted last.
+    pub fn look(&mut self, packet: &Packet) -> Look {
+        let came = self.came;
+        let spans = self.spans.as_deref_mut();
+        let is_recorded = spans.is_some_and(|spans| spans.samples(came, packet));
+        let traffic = self.traffic.as_mut();
+        let stands_for = traffic.map_or(0, |traffic| traffic.samples(came));
+        if came == self.next {
+            self.settle();
+        }
+        Look { is_recorded, stands_for }
+    }
+
+    /// Shows a packet to those who want it.
+    pub fn show(&mut self, seen: &Seen<'_>) {
         let mut is_over = false;
-        for capture in self.captures.iter_mut().filter(|_| wanted.by_captures) {
+        for capture in &mut self.captures {
             capture.note(seen);
             is_over |= capture.is_over(seen.at);
-        }
-        if let Some(traffic) = self.traffic.as_mut().filter(|_| wanted.by_traffic) {
-            traffic.look(seen);
-            is_over |= traffic.is_over(seen.at);
         }
         if is_over {
             self.end_leases(seen.at);
         }
     }
 
-    /// Takes note of a packet that is not of the pull half.
-    pub fn note(&mut self, seen: &Seen<'_>) {
-        if let Some(wanted) = self.glance(seen.kind, seen.direction, &[], seen.octets) {
-            self.keep(wanted, seen);
+    /// Counts a packet that came and was chosen as a sample.
+    pub fn count(&mut self, sample: &Sample<'_>) {
+        let Some(traffic) = &mut self.traffic else { return };
+        traffic.count(sample);
+        if traffic.is_over(sample.at) {
+            self.end_leases(sample.at);
         }
     }
 
@@ -228,35 +274,63 @@ impl Watch {
     pub fn end_leases(&mut self, now: Tick) {
         self.captures.retain(|capture| !capture.is_over(now));
         self.traffic.take_if(|traffic| traffic.is_over(now));
+        self.settle();
     }
 
     /// What the capture of `viewer` kept since it was asked last; begins it when there is none, or
     /// when it asked for something else before. `None`: there are [`CAPTURES_MAX`] of others.
-    pub fn take(&mut self, now: Tick, viewer: u64, filter: &Filter) -> Option<Taken> {
+    /// `unix_offset` is what is between `now` and Unix time, in nanoseconds.
+    pub fn take(
+        &mut self,
+        now: Tick,
+        viewer: u64,
+        filter: &Filter,
+        unix_offset: u64,
+    ) -> Option<Taken> {
         self.end_leases(now);
-        if let Some(capture) = self.captures.iter_mut().find(|c| c.viewer() == viewer) {
-            return Some(capture.take(now, filter));
-        }
-        if self.captures.len() >= CAPTURES_MAX {
-            return None;
-        }
-        self.captures.push(Capture::new(now, viewer, filter.clone()));
-        Some(Taken::default())
+        let count = self.captures.len();
+        let taken = match self.captures.iter_mut().find(|capture| capture.viewer() == viewer) {
+            Some(capture) => capture.take(now, filter),
+            None if count >= CAPTURES_MAX => return None,
+            None => {
+                self.captures.push(Capture::new(now, viewer, filter.clone(), unix_offset));
+                Taken::default()
+            }
+        };
+        self.settle();
+        Some(taken)
     }
 
     /// Ends the capture of `viewer`.
     pub fn end(&mut self, viewer: u64) {
         self.captures.retain(|capture| capture.viewer() != viewer);
+        self.settle();
     }
 
     /// What was counted of prefixes and round trips since this began; begins it when it has not.
     /// Prefixes have at most `depth` components; another depth begins anew.
-    pub fn traffic(&mut self, now: Tick, key: u64, depth: usize) -> &mut Traffic {
+    pub fn traffic(&mut self, now: Tick, seed: u64, depth: usize) -> &mut Traffic {
         self.end_leases(now);
         self.traffic.take_if(|traffic| traffic.depth() != depth);
-        let traffic = self.traffic.get_or_insert_with(|| Traffic::new(now, key, depth));
+        let came = self.came;
+        let begun = self.traffic.is_none();
+        let traffic = self.traffic.get_or_insert_with(|| Traffic::new(now, seed, depth, came));
         traffic.renew(now);
+        if begun {
+            self.next = self.next.min(traffic.next());
+        }
         traffic
+    }
+
+    /// What is asked of each packet, of what is watched.
+    fn settle(&mut self) {
+        let spans = self.spans.as_ref().map_or(u64::MAX, |spans| spans.next());
+        self.next = self.traffic.as_ref().map_or(u64::MAX, Traffic::next).min(spans);
+        self.tail = match &self.captures[..] {
+            [] => None,
+            [one] => Some(one.tail()),
+            _ => Some(Tail::ANY),
+        };
     }
 }
 

@@ -42,7 +42,7 @@ impl Direction {
     }
 }
 
-/// What a packet is.
+/// What a packet is; in the order of the numbers of the registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Interest.
@@ -93,7 +93,7 @@ impl From<PacketKind> for Kind {
 /// A packet that was kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// When, in nanoseconds: of the shell's clock in a shard, of Unix time in a batch.
+    /// When, in nanoseconds of Unix time.
     pub time_ns: u64,
     /// The face.
     pub face: FaceId,
@@ -110,22 +110,6 @@ pub struct Record {
 }
 
 impl Record {
-    /// Appends its octets to `out`.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        tlv::put_nested(out, RECORD, |out| {
-            tlv::put_nni_tlv(out, TIME, self.time_ns);
-            tlv::put_nni_tlv(out, FACE, self.face.0.into());
-            tlv::put_nni_tlv(out, DIRECTION, u64::from(self.direction == Direction::Out));
-            let number = Kind::ALL.iter().position(|kind| *kind == self.kind).unwrap_or_default();
-            tlv::put_nni_tlv(out, KIND, number as u64);
-            tlv::put_tlv(out, OUTCOME, self.outcome.as_bytes());
-            if self.left_out > 0 {
-                tlv::put_nni_tlv(out, LEFT_OUT, self.left_out);
-            }
-            tlv::put_tlv(out, FRAME, &self.frame);
-        });
-    }
-
     fn parse(value: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(value);
         let time_ns = reader.expect(TIME)?.nni()?;
@@ -142,26 +126,64 @@ impl Record {
         let frame = reader.expect(FRAME)?.value.to_vec();
         Ok(Self { time_ns, face: FaceId(face), direction, kind, outcome, left_out, frame })
     }
+}
 
-    /// What `seen` is as a record of at most `snap` octets; its moment is the shell's.
-    pub(crate) fn of(seen: &Seen<'_>, snap: usize) -> Self {
-        let header = seen.fields.header(seen.kind);
-        let len = header.encoded_len(seen.octets.len()) + seen.octets.len();
-        let mut frame = Vec::with_capacity(len.min(snap));
-        header.write(&mut frame, seen.octets.len());
-        let room = snap.saturating_sub(frame.len()).min(seen.octets.len());
-        frame.extend_from_slice(seen.octets.get(..room).unwrap_or_default());
-        frame.truncate(snap);
-        Self {
-            time_ns: seen.at.0,
-            face: seen.face,
-            direction: seen.direction,
-            kind: seen.kind,
-            outcome: seen.outcome.word.to_owned(),
-            left_out: (len - frame.len()) as u64,
-            frame,
+/// Appends what is kept of a packet as a record: at most `snap` octets of it. `unix_offset` is what is
+/// between the shell's clock and Unix time, in nanoseconds.
+pub(crate) fn append(out: &mut Vec<u8>, seen: &Seen<'_>, snap: usize, unix_offset: u64) {
+    let header = seen.fields.header(seen.kind);
+    let header_len = header.encoded_len(seen.octets.len());
+    let len = header_len + seen.octets.len();
+    let kept = len.min(snap);
+    let time = seen.at.0.saturating_add(unix_offset);
+    let face = u64::from(seen.face.0);
+    let direction = u64::from(seen.direction == Direction::Out);
+    let (kind, word) = (seen.kind as u64, seen.outcome.word.as_bytes());
+    let left_out = (len - kept) as u64;
+    let left_out_len = if left_out > 0 { tlv::nni_tlv_len(LEFT_OUT, left_out) } else { 0 };
+    let value_len = tlv::nni_tlv_len(TIME, time)
+        + tlv::nni_tlv_len(FACE, face)
+        + tlv::nni_tlv_len(DIRECTION, direction)
+        + tlv::nni_tlv_len(KIND, kind)
+        + tlv::tlv_len(OUTCOME, word.len())
+        + left_out_len
+        + tlv::tlv_len(FRAME, kept);
+    out.reserve(tlv::tlv_len(RECORD, value_len));
+    tlv::put_head(out, RECORD, value_len);
+    tlv::put_nni_tlv(out, TIME, time);
+    tlv::put_nni_tlv(out, FACE, face);
+    tlv::put_nni_tlv(out, DIRECTION, direction);
+    tlv::put_nni_tlv(out, KIND, kind);
+    tlv::put_tlv(out, OUTCOME, word);
+    if left_out > 0 {
+        tlv::put_nni_tlv(out, LEFT_OUT, left_out);
+    }
+    tlv::put_head(out, FRAME, kept);
+    let end = out.len() + kept;
+    header.write(out, seen.octets.len());
+    let room = end.saturating_sub(out.len()).min(seen.octets.len());
+    out.extend_from_slice(&seen.octets[..room]);
+    out.truncate(end);
+}
+
+/// The records of several threads as one batch, by their times; each thread's are in order.
+#[must_use]
+pub fn merge(mut batches: Vec<Vec<u8>>) -> Vec<u8> {
+    batches.retain(|batch| !batch.is_empty());
+    if batches.len() < 2 {
+        return batches.pop().unwrap_or_default();
+    }
+    let mut records = Vec::new();
+    for batch in &batches {
+        let mut rest = &batch[..];
+        while let Ok((element, after)) = tlv::Element::split(rest) {
+            let time = Reader::new(element.value).expect(TIME).and_then(|time| time.nni());
+            records.push((time.unwrap_or_default(), element.wire));
+            rest = after;
         }
     }
+    records.sort_by_key(|(time, _)| *time);
+    records.into_iter().map(|(_, wire)| wire).collect::<Vec<_>>().concat()
 }
 
 /// Appends how many records found no room; nothing for none.

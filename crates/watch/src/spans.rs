@@ -5,6 +5,7 @@
 //! waits for its answer, when nobody waits for it any more.
 
 use crate::Outcome;
+use crate::sampler::Sampler;
 use onym_link::{Packet, PacketKind};
 use onym_tables::pit::TOKEN_LEN;
 use onym_tables::{FaceId, Rng, Tick};
@@ -96,8 +97,7 @@ pub struct SpanCounts {
 pub struct Spans {
     settings: SpanSettings,
     rng: Rng,
-    /// Interests until the next one that begins a trace.
-    until_next: u64,
+    sampler: Sampler,
     /// When what was begun is paid for by the rate.
     paid: Tick,
     open: Vec<(Span, Wait)>,
@@ -121,19 +121,17 @@ impl Spans {
     /// Spans by these settings.
     #[must_use]
     pub fn new(settings: SpanSettings) -> Self {
-        let mut spans = Self {
+        Self {
             settings,
             rng: Rng::new(settings.seed),
-            until_next: 0,
+            sampler: Sampler::new(!settings.seed, settings.sample.into(), 0),
             paid: Tick::default(),
             open: Vec::new(),
             marks: [0; MARKS / 64],
             wild: 0,
             done: Vec::new(),
             counts: SpanCounts::default(),
-        };
-        spans.draw();
-        spans
+        }
     }
 
     /// What was counted.
@@ -142,31 +140,27 @@ impl Spans {
         self.counts
     }
 
-    /// Draws how many Interests pass until the next trace: as many as the next one, so that traffic
-    /// with a period is sampled as any other.
-    #[cold]
-    fn draw(&mut self) {
-        self.until_next = match u64::from(self.settings.sample) {
-            0 => u64::MAX,
-            sample => 1 + self.rng.below(2 * sample - 1),
-        };
+    /// The number of the next packet that begins a trace, if it is an Interest.
+    pub(crate) const fn next(&self) -> u64 {
+        self.sampler.next()
     }
 
-    /// Whether a packet is to be recorded; it is counted for the next time.
+    /// Whether a packet is an Interest that is to be recorded: the one with the number `came`, or one
+    /// that came with a trace.
+    pub(crate) fn samples(&mut self, came: u64, packet: &Packet) -> bool {
+        let is_drawn = self.sampler.takes(came) > 0;
+        packet.kind() == PacketKind::Interest
+            && (is_drawn || packet.lp.prefix_announcement.is_some())
+    }
+
+    /// Whether a packet that came may be of an open span, or of a trace that began elsewhere; it errs to
+    /// yes.
     #[inline]
-    pub fn samples(&mut self, packet: &Packet) -> bool {
-        if packet.kind() != PacketKind::Interest {
-            return false;
-        }
-        self.until_next -= 1;
-        if self.until_next == 0 {
-            self.draw();
-            return true;
-        }
-        packet.lp.prefix_announcement.is_some()
+    pub(crate) fn concerns(&self, packet: &Packet) -> bool {
+        packet.lp.prefix_announcement.is_some() || self.may_end(packet)
     }
 
-    /// Begins a span for an Interest that [`Self::samples`] chose: in the trace that it came with,
+    /// Begins a span for an Interest that was chosen: in the trace that it came with,
     /// else in a new one. `None`: there is no room for it, or it is beyond the rate.
     pub fn begin(&mut self, now: Tick, came: Option<TraceContext>) -> Option<TraceContext> {
         if self.open.len() >= OPEN_MAX {

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use onym_frame::Buf;
 use onym_wire::Name;
 use onym_wire::lp::NackReason;
 use onym_wire::tlv;
@@ -37,19 +38,51 @@ fn data(name: &str) -> Vec<u8> {
     wire
 }
 
+/// The record of a packet of which so many octets are kept.
+fn record_of(seen: &Seen<'_>, snap: usize) -> Record {
+    let mut batch = Vec::new();
+    record::append(&mut batch, seen, snap, 1_000_000_000);
+    let (mut records, missed) = record::parse(&batch).unwrap();
+    assert_eq!((records.len(), missed), (1, 0));
+    records.remove(0)
+}
+
 #[test]
 fn a_record_is_read_as_it_was_written_with_its_link_layer_fields() {
     let packet = interest("/a/b");
     let lp = LpOut { nack: Some(NackReason::NO_ROUTE), ..LpOut::default() };
     let fields = Fields::Out(&lp);
-    let seen = Seen { fields, kind: Kind::Nack, ..seen(7, 300, Direction::Out, &packet) };
-    let record = Record::of(&seen, 1000);
-    let frame = onym_wire::lp::LpPacket::parse(&record.frame).unwrap();
-    assert_eq!(frame.nack, Some(NackReason::NO_ROUTE));
+    for kind in Kind::ALL {
+        let seen = Seen { fields, kind, ..seen(7, 300, Direction::Out, &packet) };
+        let record = record_of(&seen, 1000);
+        let frame = onym_wire::lp::LpPacket::parse(&record.frame).unwrap();
+        assert_eq!((frame.nack, frame.fragment), (Some(NackReason::NO_ROUTE), Some(&packet[..])));
+        assert_eq!((record.time_ns, record.face), (1_007_000_000, FaceId(300)));
+        assert_eq!((record.direction, record.kind), (Direction::Out, kind));
+        assert_eq!((&record.outcome[..], record.left_out), ("forwarded", 0));
+    }
     let mut batch = Vec::new();
-    record.write(&mut batch);
     record::write_missed(&mut batch, 9);
-    assert_eq!(record::parse(&batch).unwrap(), (vec![record], 9));
+    assert_eq!(record::parse(&batch).unwrap(), (Vec::new(), 9));
+}
+
+/// Law: records of several threads are in the order of their times.
+#[test]
+fn batches_of_several_threads_are_one_in_order() {
+    let packet = interest("/a");
+    let batch = |times: &[u64]| {
+        let mut batch = Vec::new();
+        for at in times {
+            record::append(&mut batch, &seen(*at, 300, Direction::In, &packet), 1000, 0);
+        }
+        batch
+    };
+    let merged = record::merge(vec![batch(&[1, 4, 9]), batch(&[]), batch(&[2, 3, 11])]);
+    let (records, _) = record::parse(&merged).unwrap();
+    let times: Vec<u64> = records.iter().map(|record| record.time_ns / 1_000_000).collect();
+    assert_eq!(times, [1, 2, 3, 4, 9, 11]);
+    assert_eq!(record::merge(vec![Vec::new(), batch(&[5])]), batch(&[5]));
+    assert!(record::merge(Vec::new()).is_empty());
 }
 
 #[test]
@@ -73,18 +106,36 @@ fn a_name_is_found_as_the_parser_finds_it() {
 #[test]
 fn what_is_cut_off_is_told() {
     let packet = interest("/a/long/name");
-    let record = Record::of(&seen(0, 1, Direction::In, &packet), 5);
-    assert_eq!((record.frame.len(), record.left_out), (5, packet.len() as u64 - 5));
+    for snap in [0, 5, packet.len() - 1] {
+        let record = record_of(&seen(0, 1, Direction::In, &packet), snap);
+        let whole = packet.len() as u64;
+        assert_eq!((record.frame.len(), record.left_out), (snap, whole - snap as u64));
+        let lp = LpOut { nack: Some(NackReason::NO_ROUTE), ..LpOut::default() };
+        let fields = Fields::Out(&lp);
+        let record = record_of(&Seen { fields, ..seen(0, 1, Direction::In, &packet) }, snap);
+        assert_eq!(record.frame.len(), snap, "with link-layer fields");
+        assert!(record.left_out > whole - snap as u64);
+    }
 }
 
 #[test]
 fn most_packets_of_other_names_are_told_apart_by_a_glance() {
-    let filter = Filter { prefix: Some("/net/site/alpha".parse().unwrap()), ..Filter::default() };
-    let capture = Capture::new(Tick(0), 1, filter);
-    assert!(capture.may_want(&interest("/net/site/alpha/1")));
-    for name in ["/net/site/beta/1", "/net/site/gamma/1", "/net/site/alphb", "/n"] {
-        assert!(!capture.may_want(&interest(name)) && !capture.may_want(&data(name)), "{name}");
+    let filter =
+        |prefix: &str| Filter { prefix: Some(prefix.parse().unwrap()), ..Filter::default() };
+    let mut watch = Watch::default();
+    assert!(!watch.may_show(&interest("/net/site/alpha/1")), "nobody looks");
+    watch.take(Tick(0), 1, &filter("/net/site/alpha"), 0);
+    let others = ["/net/site/beta/1", "/net/site/gamma/1", "/net/site/alphb", "/n"];
+    assert!(watch.may_show(&interest("/net/site/alpha/1")));
+    for name in others {
+        assert!(!watch.may_show(&interest(name)) && !watch.may_show(&data(name)), "{name}");
     }
+    watch.take(Tick(0), 2, &filter("/net/site/beta"), 0);
+    assert!(watch.may_show(&interest("/net/site/beta/1")), "of another viewer");
+    watch.end(2);
+    assert!(!watch.may_show(&interest("/net/site/beta/1")));
+    watch.end(1);
+    assert!(!watch.has_captures() && !watch.may_show(&interest("/net/site/alpha/1")));
 }
 
 #[test]
@@ -118,108 +169,207 @@ fn a_filter_takes_what_it_says() {
 fn a_ring_is_bounded_and_what_found_no_room_is_counted() {
     let mut watch = Watch::default();
     let filter = Filter::default();
-    assert_eq!(watch.take(Tick(0), 1, &filter), Some(Taken::default()), "the first begins it");
+    let begun = watch.take(Tick(0), 1, &filter, 0);
+    assert_eq!(begun, Some(Taken::default()), "the first begins it");
     let packet = vec![6; 8000];
     let told = 2 * RING_OCTETS / packet.len();
     for _ in 0..told {
-        watch.note(&seen(1, 256, Direction::In, &packet));
+        watch.show(&seen(1, 256, Direction::In, &packet));
     }
-    let taken = watch.take(Tick::from_ms(2), 1, &filter).unwrap();
-    let kept: usize = taken.records.iter().map(|record| record.frame.len()).sum();
-    assert!(kept <= RING_OCTETS, "{kept}");
-    assert_eq!(taken.records.len() as u64 + taken.missed, told as u64);
-    watch.note(&seen(3, 256, Direction::In, &packet));
-    let taken = watch.take(Tick::from_ms(4), 1, &filter).unwrap();
-    assert_eq!((taken.records.len(), taken.missed), (1, 0), "there is room again");
+    let (count, missed) = taken(&mut watch, 2, &filter, RING_OCTETS);
+    assert!(missed > 0 && count as u64 + missed == told as u64, "{count}, {missed} of {told}");
+    watch.show(&seen(3, 256, Direction::In, &packet));
+    assert_eq!(taken(&mut watch, 4, &filter, RING_OCTETS), (1, 0), "there is room again");
+}
+
+/// How many records viewer 1 is given at `ms`, in at most so many octets, and how many it missed.
+fn taken(watch: &mut Watch, ms: u64, filter: &Filter, octets_max: usize) -> (usize, u64) {
+    let taken = watch.take(Tick::from_ms(ms), 1, filter, 0).unwrap();
+    assert!(taken.records.len() <= octets_max, "{} octets", taken.records.len());
+    (record::parse(&taken.records).unwrap().0.len(), taken.missed)
 }
 
 #[test]
 fn a_viewer_that_went_away_costs_nothing_for_longer_than_its_lease() {
     let mut watch = Watch::default();
     for viewer in 0..CAPTURES_MAX as u64 {
-        assert!(watch.take(Tick(0), viewer, &Filter::default()).is_some());
+        assert!(watch.take(Tick(0), viewer, &Filter::default(), 0).is_some());
     }
-    assert!(watch.take(Tick(0), 99, &Filter::default()).is_none(), "one too many");
+    assert!(watch.take(Tick(0), 99, &Filter::default(), 0).is_none(), "one too many");
     watch.traffic(Tick(0), 1, 2);
     let late = u64::try_from(LEASE.as_millis()).unwrap() + 1;
-    watch.note(&seen(late, 256, Direction::In, &interest("/a")));
+    watch.show(&seen(late, 256, Direction::In, &interest("/a")));
     assert!(watch.is_idle());
-    assert!(watch.take(Tick::from_ms(late), 99, &Filter::default()).is_some());
+    assert!(!watch.wants(&packet(&interest("/a"))), "nobody looks");
+    assert!(watch.take(Tick::from_ms(late), 99, &Filter::default(), 0).is_some());
 }
 
 #[test]
 fn one_of_so_many_is_kept() {
     let mut watch = Watch::default();
     let filter = Filter { sample: 10, ..Filter::default() };
-    watch.take(Tick(0), 1, &filter);
-    (0..95).for_each(|_| watch.note(&seen(1, 256, Direction::In, &interest("/a"))));
-    assert_eq!(watch.take(Tick(2), 1, &filter).unwrap().records.len(), 9);
+    watch.take(Tick(0), 1, &filter, 0);
+    (0..95).for_each(|_| watch.show(&seen(1, 256, Direction::In, &interest("/a"))));
+    assert_eq!(taken(&mut watch, 2, &filter, RING_OCTETS).0, 9);
 }
 
-/// Shows a packet with a token of a pending Interest whose generation ends so; none: without a token.
-fn told(traffic: &mut Traffic, seen: &Seen<'_>, generation: Option<u8>) {
-    let token = generation.map(|low| [0, 0, 0, 0, 0, low]);
-    let token = token.as_ref().map_or(&[][..], |token| token);
-    if traffic.counts(seen.kind, seen.direction, token) {
-        traffic.look(seen);
-    }
+fn packet(octets: &[u8]) -> Packet {
+    Packet { face: FaceId(300), bytes: Buf::copy_from(octets), lp: LpIn::default() }
 }
 
-/// Law: one Interest in 16, by its token; where upstreams return none, by its name.
-#[test]
-fn a_round_trip_is_from_the_interest_sent_to_the_data_of_that_face() {
-    for (generation, which) in [
-        (Some as fn(u8) -> Option<u8>, "tokens that end in 0x_0"),
-        (|_| None, "names that end in 0x_0"),
-    ] {
-        let mut traffic = Traffic::new(Tick(0), 7, 2);
-        for n in 0..64_u8 {
-            let (name, at, token) = (format!("/a/seg={n}"), u64::from(n) * 100, generation(n));
-            told(&mut traffic, &seen(at, 300, Direction::Out, &interest(&name)), Some(n));
-            // Another face has the same name: no answer of this one.
-            told(&mut traffic, &seen(at + 1, 301, Direction::In, &data(&name)), token);
-            told(&mut traffic, &seen(at + 20, 300, Direction::In, &data(&name)), token);
-        }
-        let trips = traffic.round_trips();
-        assert_eq!(trips.len(), 1);
-        assert_eq!((trips[0].face, trips[0].samples), (FaceId(300), 4), "{which}");
-        assert_eq!(trips[0].smoothed.as_millis(), 20);
+/// A sample that stands for so many Interests of a name.
+fn sample(name: &[u8], stands_for: u64) -> Sample<'_> {
+    Sample {
+        at: Tick(0),
+        stands_for,
+        name,
+        is_interest: true,
+        is_hit: false,
+        is_drop: false,
+        data: [0; 2],
+        round_trip: None,
     }
 }
 
 #[test]
-fn a_repeated_interest_is_not_measured() {
-    let mut traffic = Traffic::new(Tick(0), 7, 2);
-    let (ask, answer) = (interest("/a/seg=16"), data("/a/seg=16"));
-    told(&mut traffic, &seen(0, 300, Direction::Out, &ask), Some(16));
-    told(&mut traffic, &seen(900, 300, Direction::Out, &ask), Some(16));
-    told(&mut traffic, &seen(901, 300, Direction::In, &answer), Some(16));
-    assert!(traffic.round_trips().is_empty());
-    // What comes too late neither.
-    told(&mut traffic, &seen(1000, 300, Direction::Out, &ask), Some(16));
-    told(&mut traffic, &seen(60_000, 300, Direction::In, &answer), Some(16));
-    assert!(traffic.round_trips().is_empty());
+fn round_trips_are_smoothed_for_each_face() {
+    let mut traffic = Traffic::new(Tick(0), 7, 2, 0);
+    let name = name_of(&data("/a/b")).unwrap().to_vec();
+    for (face, ms) in [(300, 20), (301, 5), (300, 20), (300, 100)] {
+        let round_trip = Some((FaceId(face), Duration::from_millis(ms)));
+        traffic.count(&Sample { is_interest: false, round_trip, ..sample(&name, 1) });
+    }
+    let mut trips = traffic.round_trips();
+    trips.sort_by_key(|trip| trip.face);
+    let trips = trips.iter().map(|t| (t.face.0, t.samples, t.smoothed.as_millis()));
+    assert_eq!(trips.collect::<Vec<_>>(), [(300, 3, 30), (301, 1, 5)]);
+    assert!(traffic.prefixes().is_empty(), "Data for nobody are no traffic of a prefix");
 }
 
 #[test]
 fn hits_drops_and_octets_stand_beside_their_prefix() {
-    let mut traffic = Traffic::new(Tick(0), 7, 1);
-    let (ask, answer) = (interest("/a/b/1"), data("/a/b/1"));
-    for word in ["cs_hit", "no_route"] {
-        for _ in 0..160 {
-            let outcome = Outcome { word, is_drop: word == "no_route" };
-            let seen = Seen { outcome, ..seen(0, 256, Direction::In, &ask) };
-            told(&mut traffic, &seen, Some(1));
-        }
+    let mut traffic = Traffic::new(Tick(0), 7, 1, 0);
+    let name = name_of(&interest("/a/b/1")).unwrap().to_vec();
+    for _ in 0..10 {
+        let of = sample(&name, 16);
+        traffic.count(&Sample { is_hit: true, data: [1, 100], ..of });
+        traffic.count(&Sample { is_drop: true, ..of });
+        traffic.count(&Sample { is_interest: false, is_hit: true, data: [3, 300], ..of });
     }
-    let sent = seen(0, 256, Direction::Out, &answer);
-    (0..320).for_each(|_| told(&mut traffic, &sent, Some(1)));
     let rows = traffic.prefixes();
     assert_eq!(rows.len(), 1);
     let row = &rows[0];
     assert_eq!(row.name, "/a".parse::<Name>().unwrap());
-    assert_eq!((row.interests, row.hits, row.drops, row.data), (320, 160, 160, 320));
-    assert_eq!(row.octets, 320 * answer.len() as u64);
+    assert_eq!((row.interests, row.hits, row.drops, row.data), (320, 160, 160, 640));
+    assert_eq!((row.octets, row.missing), (64_000, 0));
+    assert_eq!(row.variance, 160 * 15 * (4 + 1 + 9));
+}
+
+#[test]
+fn a_prefix_is_cut_at_whole_components_that_fit() {
+    let mut traffic = Traffic::new(Tick(0), 7, 3, 0);
+    let long = "x".repeat(300);
+    for name in [format!("/{long}/a"), format!("/a/{long}/b"), "/a/b/c/d".to_owned()] {
+        traffic.count(&sample(name_of(&interest(&name)).unwrap(), 1));
+    }
+    let mut names: Vec<_> = traffic.prefixes().iter().map(|row| row.name.to_string()).collect();
+    names.sort();
+    assert_eq!(names, ["/", "/a", "/a/b/c"]);
+}
+
+/// So many packets a second for some seconds, each with the name that `name` says, through what a shard
+/// asks of a watch; how many were looked at.
+fn run(watch: &mut Watch, rate: u64, seconds: u64, mut name: impl FnMut(u64) -> Vec<u8>) -> u64 {
+    let mut looked_at = 0;
+    for n in 0..rate * seconds {
+        let packet = packet(&name(n));
+        if !watch.wants(&packet) {
+            continue;
+        }
+        let look = watch.look(&packet);
+        assert!(!look.is_recorded);
+        let at = Tick(n * 1_000_000_000 / rate);
+        watch.count(&Sample { at, ..sample(name_of(&packet.bytes).unwrap(), look.stands_for) });
+        looked_at += u64::from(look.stands_for > 0);
+    }
+    looked_at
+}
+
+/// Law: of many packets one in 64 is looked at, of few ones most.
+#[test]
+fn more_packets_are_looked_at_where_they_are_few() {
+    let looked_at = |rate| {
+        let mut watch = Watch::default();
+        watch.traffic(Tick(0), 7, 2);
+        run(&mut watch, rate, 4, |_| interest("/a/b"))
+    };
+    assert_eq!(looked_at(10), 40, "all");
+    assert!((80..=400).contains(&looked_at(100)), "{}", looked_at(100));
+    let many = looked_at(50_000);
+    assert!((3000..4500).contains(&many), "200,000 / 64 and those of the start: {many}");
+}
+
+/// Law: one Interest in so many is recorded, whatever else is drawn, and nothing else is looked at.
+#[test]
+fn what_is_recorded_is_drawn_beside_what_is_sampled() {
+    let settings = SpanSettings { sample: 100, rate_max: 1_000_000, seed: 3 };
+    let mut watch = Watch::recording(settings);
+    watch.traffic(Tick(0), 1, 2);
+    let [ask, answer] = [interest("/a/b"), data("/a/b")].map(|octets| packet(&octets));
+    let (mut wanted, mut recorded) = (0, 0);
+    for n in 0..200_000_u64 {
+        let packet = if n % 2 == 0 { &ask } else { &answer };
+        if watch.wants(packet) {
+            let look = watch.look(packet);
+            wanted += 1;
+            recorded += u64::from(look.is_recorded);
+            if look.stands_for > 0 {
+                let name = name_of(&packet.bytes).unwrap();
+                watch.count(&Sample { at: Tick(10_000 * n), ..sample(name, look.stands_for) });
+            }
+        }
+    }
+    assert!((850..1150).contains(&recorded), "{recorded} of 100,000");
+    assert!(wanted < 6000, "{wanted}: twice the recorded, and one in 64");
+    watch.end_leases(Tick(0) + LEASE + LEASE);
+    assert!(!watch.is_idle(), "who records is no viewer");
+}
+
+/// Law: the heaviest prefixes are found, with their share and what it may be wrong by.
+#[test]
+fn the_heaviest_prefixes_are_told_within_their_error() {
+    let mut rng = onym_tables::Rng::new(5);
+    let mut outside = 0;
+    for seed in 0..6 {
+        let mut watch = Watch::default();
+        watch.traffic(Tick(0), seed, 2);
+        let mut counts = std::collections::BTreeMap::<u64, u64>::new();
+        run(&mut watch, 20_000, 5, |_| {
+            // Four heavy ones with 30, 20, 10 and 5 per cent, and a tail of 10,000.
+            let prefix = match rng.below(100) {
+                0..30 => 0,
+                30..50 => 1,
+                50..60 => 2,
+                60..65 => 3,
+                _ => 4 + rng.below(10_000),
+            };
+            *counts.entry(prefix).or_default() += 1;
+            interest(&format!("/site/p{prefix}/{}", rng.below(1_000_000)))
+        });
+        let traffic = watch.traffic(Tick::from_ms(5000), seed, 2);
+        let (mut rows, unseen_max) = (traffic.prefixes(), traffic.unseen_max());
+        rows.sort_by_key(|row| std::cmp::Reverse(row.packets()));
+        for (place, row) in rows.iter().take(4).enumerate() {
+            assert_eq!(row.name.to_string(), format!("/site/p{place}"), "seed {seed}");
+            let real = counts[&(place as u64)];
+            // Two standard deviations, which chance exceeds once in twenty times.
+            let error = 2 * row.variance.isqrt() + row.missing;
+            outside += u32::from(row.packets().abs_diff(real) > error);
+            assert!(row.packets().abs_diff(real) <= 2 * error, "{} of {real}", row.packets());
+        }
+        assert!(unseen_max < 5_000, "less than the lightest of those: {unseen_max}");
+    }
+    assert!(outside <= 4, "{outside} of 24 are outside of their error");
 }
 
 /// A packet in which all lengths are as short as can be, and one in which they are not.
@@ -244,18 +394,19 @@ proptest! {
         let tail = if long { format!("/{}", "c".repeat(260)) } else { String::new() };
         let of: Name = if prefix.is_empty() { "/" } else { &prefix }.parse().unwrap();
         let filter = Filter { prefix: Some(of.clone()), ..Filter::default() };
-        let capture = Capture::new(Tick(0), 1, filter.clone());
-        for packet in packets(&format!("{prefix}{rest}{tail}/x"), pad) {
-            prop_assert!(filter.takes(&seen(0, 256, Direction::In, &packet)));
-            prop_assert!(capture.may_want(&packet), "{of}");
+        let mut watch = Watch::default();
+        watch.take(Tick(0), 1, &filter, 0);
+        for octets in packets(&format!("{prefix}{rest}{tail}/x"), pad) {
+            prop_assert!(filter.takes(&seen(0, 256, Direction::In, &octets)));
+            prop_assert!(watch.may_show(&octets) && watch.wants(&packet(&octets)), "{of}");
         }
     }
 
     /// Space-Saving: a prefix with more than a 256th of what was sampled has a row, and no count is
-    /// too low, nor too high by more than its error.
+    /// too high, nor too low by more than what is missing.
     #[test]
     fn a_prefix_with_its_share_is_never_missing(counts in prop::collection::vec(1_usize..40, 300..400)) {
-        let mut traffic = Traffic::new(Tick(0), 7, 1);
+        let mut traffic = Traffic::new(Tick(0), 7, 1, 0);
         let total: usize = counts.iter().sum();
         let mut left = counts.clone();
         let names: Vec<Vec<u8>> = (0..counts.len()).map(|n| interest(&format!("/p{n}"))).collect();
@@ -263,17 +414,29 @@ proptest! {
             for (n, left) in left.iter_mut().enumerate().filter(|(_, left)| **left > 0) {
                 *left -= 1;
                 // Sampled each time, so that the law is that of the table.
-                traffic.put(&seen(0, 256, Direction::In, &names[n]));
+                traffic.count(&sample(name_of(&names[n]).unwrap(), 1));
             }
         }
         let rows = traffic.prefixes();
         prop_assert!(rows.len() <= 256);
+        // The same again: what is told of it by itself keeps the law.
+        let unseen = traffic.unseen_max();
+        for _ in 0..2 {
+            names.iter().for_each(|name| traffic.count(&sample(name_of(name).unwrap(), 1)));
+        }
+        for row in traffic.prefixes() {
+            let grown = row.since(rows.iter().find(|past| past.name == row.name), unseen);
+            prop_assert!(grown.packets() <= 2 && 2 <= grown.packets() + grown.missing, "{:?}", grown);
+        }
         for (n, count) in counts.iter().enumerate() {
             let row = rows.iter().find(|row| row.name == format!("/p{n}").parse::<Name>().unwrap());
             prop_assert!(row.is_some() || *count <= total / 256, "/p{} with {}", n, count);
-            if let Some(row) = row {
-                let (counted, count) = (row.packets() / 16, *count as u64);
-                prop_assert!(counted >= count && counted - row.error / 16 <= count);
+            let count = *count as u64;
+            match row {
+                Some(row) => {
+                    prop_assert!(row.packets() <= count && count <= row.packets() + row.missing);
+                }
+                None => prop_assert!(count <= unseen, "{count} of {unseen}"),
             }
         }
     }
@@ -289,9 +452,13 @@ proptest! {
         let mut watch = Watch::default();
         watch.traffic(Tick(0), 1, 3);
         let filter = Filter { prefix: Some("/a".parse().unwrap()), ..Filter::default() };
-        watch.take(Tick(0), 1, &filter);
+        watch.take(Tick(0), 1, &filter, 0);
         let direction = if out { Direction::Out } else { Direction::In };
-        watch.note(&seen(1, 256, direction, &octets));
-        prop_assert!(watch.take(Tick(1) + Duration::from_millis(1), 1, &filter).is_some());
+        let packet = packet(&octets);
+        prop_assert!(watch.wants(&packet), "the first one is a sample");
+        let stands_for = watch.look(&packet).stands_for;
+        watch.show(&seen(1, 256, direction, &octets));
+        watch.count(&sample(&octets, stands_for));
+        prop_assert!(watch.take(Tick(1) + Duration::from_millis(1), 1, &filter, 0).is_some());
     }
 }

@@ -1,30 +1,27 @@
 //! Prefixes by traffic and round trips of faces, by samples.
 
-use crate::{Direction, Kind, LEASE, Seen};
-use onym_tables::pit::TOKEN_LEN;
+use crate::LEASE;
+use crate::sampler::Sampler;
 use onym_tables::{FaceId, Tick};
 use onym_wire::name::{Name, NameRef};
-use siphasher::sip::SipHasher13;
+use onym_wire::tlv::Element;
 use std::collections::HashMap;
-use std::hash::Hasher as _;
 use std::time::Duration;
 
-/// One Interest, one Data of so many is put under its prefix.
-const SAMPLE: u64 = 16;
+/// Of so many packets that come one is looked at, at the least.
+const SAMPLE_MAX: u64 = 64;
+/// With more samples a second than these fewer packets are looked at, with fewer than those more.
+const SAMPLES: [u64; 2] = [64, 16];
 /// Prefixes that are counted.
 const PREFIXES_MAX: usize = 256;
 /// Components of a prefix.
 const DEPTH_MAX: usize = 8;
 /// Octets of a prefix; a longer one is counted as the part of it that fits.
 const PREFIX_OCTETS: usize = 256;
-/// Packets whose round trip is measured at the same time; a power of two.
-const PROBES: usize = 1024;
 /// Faces that have a round trip.
 const FACES_MAX: usize = 4096;
-/// What waits longer has no answer.
-const PROBE_AGE_MAX: Duration = Duration::from_secs(10);
 
-/// What was counted of a prefix, scaled up from samples.
+/// What was counted of a prefix since it has a row, scaled up from samples.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrefixRow {
     /// The prefix.
@@ -35,12 +32,14 @@ pub struct PrefixRow {
     pub hits: u64,
     /// Of these, dropped.
     pub drops: u64,
-    /// Data sent, packets and octets.
+    /// Data for downstreams, packets and octets.
     pub data: u64,
     /// Octets of these.
     pub octets: u64,
-    /// How much too high the count of packets may be.
-    pub error: u64,
+    /// Of the number of packets, as chance has it in a sample: its variance, at most.
+    pub variance: u64,
+    /// Packets that there may have been more, before it had this row.
+    pub missing: u64,
 }
 
 impl PrefixRow {
@@ -50,6 +49,31 @@ impl PrefixRow {
         self.interests + self.data
     }
 
+    /// The most packets that there may have been.
+    const fn rank(&self) -> u64 {
+        self.packets() + self.missing
+    }
+
+    /// What was counted since `past`, where the row was there; `unseen_max` is what the prefix may have
+    /// had then without one ([`Traffic::unseen_max`]).
+    #[must_use]
+    pub fn since(&self, past: Option<&Self>, unseen_max: u64) -> Self {
+        // Who lost its row and has one again is missing more.
+        let missing = self.missing.saturating_sub(past.map_or(unseen_max, |past| past.missing));
+        let same = past.filter(|p| p.missing == self.missing && p.packets() <= self.packets());
+        let grown = |of: fn(&Self) -> u64| of(self).saturating_sub(same.map_or(0, of));
+        Self {
+            name: self.name.clone(),
+            interests: grown(|row| row.interests),
+            hits: grown(|row| row.hits),
+            drops: grown(|row| row.drops),
+            data: grown(|row| row.data),
+            octets: grown(|row| row.octets),
+            variance: grown(|row| row.variance),
+            missing,
+        }
+    }
+
     /// Adds what another thread counted of the same prefix.
     pub fn add(&mut self, other: &Self) {
         self.interests += other.interests;
@@ -57,7 +81,8 @@ impl PrefixRow {
         self.drops += other.drops;
         self.data += other.data;
         self.octets += other.octets;
-        self.error += other.error;
+        self.variance = self.variance.saturating_add(other.variance);
+        self.missing += other.missing;
     }
 }
 
@@ -72,40 +97,52 @@ pub struct RoundTrip {
     pub samples: u64,
 }
 
+/// A packet that came and was chosen, with what became of it.
 #[derive(Debug, Clone, Copy)]
-struct Probe {
-    hash: u64,
-    face: FaceId,
-    sent: Tick,
+pub struct Sample<'a> {
+    /// When.
+    pub at: Tick,
+    /// For how many packets it stands.
+    pub stands_for: u64,
+    /// VALUE of its name.
+    pub name: &'a [u8],
+    /// Whether it is an Interest; Data else.
+    pub is_interest: bool,
+    /// Whether the content store answered it.
+    pub is_hit: bool,
+    /// Whether it was dropped.
+    pub is_drop: bool,
+    /// Data that left for it: packets and octets.
+    pub data: [u64; 2],
+    /// From the Interest to this Data of that face, where it is known.
+    pub round_trip: Option<(FaceId, Duration)>,
 }
 
 /// What one thread counts of prefixes and faces.
 #[derive(Debug)]
 pub struct Traffic {
-    key: u64,
     depth: usize,
     asked: Tick,
-    /// Interests received and Data sent since the last one that was put under its prefix.
-    skipped: [u64; 2],
+    sampler: Sampler,
+    /// Since when samples are counted for their rate, and how many there were.
+    pace: (Tick, u64),
     prefixes: HashMap<Vec<u8>, PrefixRow>,
-    probes: Vec<Option<Probe>>,
+    /// Some prefixes that had the lowest rank, which was this.
+    lowest: (Vec<Vec<u8>>, u64),
     round_trips: HashMap<FaceId, RoundTrip>,
-    /// Data come without tokens of ours: round trips are sampled by names then, which costs a look
-    /// at each.
-    is_by_name: bool,
 }
 
 impl Traffic {
-    pub(crate) fn new(now: Tick, key: u64, depth: usize) -> Self {
+    /// One that begins after the packet with the number `came`; `seed` draws the samples.
+    pub(crate) fn new(now: Tick, seed: u64, depth: usize, came: u64) -> Self {
         Self {
-            key,
             depth: depth.clamp(1, DEPTH_MAX),
             asked: now,
-            skipped: [0; 2],
+            sampler: Sampler::new(seed, 1, came),
+            pace: (now, 0),
             prefixes: HashMap::new(),
-            probes: vec![None; PROBES],
+            lowest: (Vec::new(), 0),
             round_trips: HashMap::new(),
-            is_by_name: false,
         }
     }
 
@@ -127,137 +164,124 @@ impl Traffic {
         self.prefixes.values().cloned().collect()
     }
 
+    /// At most so many packets a prefix may have had without a row.
+    #[must_use]
+    pub fn unseen_max(&self) -> u64 {
+        match self.prefixes.len() < PREFIXES_MAX {
+            true => 0,
+            false => self.prefixes.values().map(PrefixRow::rank).min().unwrap_or_default(),
+        }
+    }
+
     /// Round trips of faces, in no order.
     #[must_use]
     pub fn round_trips(&self) -> Vec<RoundTrip> {
         self.round_trips.values().copied().collect()
     }
 
-    /// Counts a packet; whether it is one of those that are looked at ([`Self::look`]).
-    #[inline]
-    pub(crate) fn counts(&mut self, kind: Kind, direction: Direction, token: &[u8]) -> bool {
-        match (kind, direction) {
-            (Kind::Interest, Direction::In) => self.skips(0),
-            (Kind::Data, Direction::Out) => self.skips(1),
-            (Kind::Interest, Direction::Out) => self.is_by_name || is_probe(token),
-            (Kind::Data, Direction::In) => {
-                token.len() != TOKEN_LEN || self.is_by_name || is_probe(token)
+    /// The number of the next packet that is chosen.
+    pub(crate) const fn next(&self) -> u64 {
+        self.sampler.next()
+    }
+
+    /// For how many packets the one with the number `came` stands; 0: it is not looked at.
+    pub(crate) fn samples(&mut self, came: u64) -> u64 {
+        self.sampler.takes(came)
+    }
+
+    /// Where packets are few most are looked at, where they are many one in [`SAMPLE_MAX`].
+    fn keep_pace(&mut self, now: Tick) {
+        let [many, few] = SAMPLES;
+        let (since, samples) = &mut self.pace;
+        if now.since(*since) >= Duration::from_secs(1) {
+            if *samples < few {
+                self.sampler.each = (self.sampler.each / 2).max(1);
             }
-            _ => false,
+            (*since, *samples) = (now, 0);
+        }
+        *samples += 1;
+        if *samples >= many && self.sampler.each < SAMPLE_MAX {
+            self.sampler.each *= 2;
+            *samples = 0;
         }
     }
 
-    #[inline]
-    fn skips(&mut self, which: usize) -> bool {
-        self.skipped[which] += 1;
-        if self.skipped[which] < SAMPLE {
-            return false;
+    /// Counts a sample.
+    pub(crate) fn count(&mut self, sample: &Sample<'_>) {
+        self.keep_pace(sample.at);
+        if let Some((face, took)) = sample.round_trip {
+            self.time(face, took);
         }
-        self.skipped[which] = 0;
-        true
+        let [data, octets] = sample.data;
+        let packets = u64::from(sample.is_interest) + data;
+        if packets == 0 {
+            return;
+        }
+        let each = sample.stands_for;
+        let scaled = |count: u64| each * count;
+        let Some(row) = self.row(cut(sample.name, self.depth)) else { return };
+        row.interests += scaled(sample.is_interest.into());
+        row.hits += scaled((sample.is_interest && sample.is_hit).into());
+        row.drops += scaled((sample.is_interest && sample.is_drop).into());
+        row.data += scaled(data);
+        row.octets += scaled(octets);
+        row.variance = row.variance.saturating_add(scaled(each - 1) * packets * packets);
     }
 
-    /// Looks at a packet that [`Self::counts`] chose.
-    pub(crate) fn look(&mut self, seen: &Seen<'_>) {
-        match (seen.kind, seen.direction) {
-            (Kind::Interest, Direction::In) | (Kind::Data, Direction::Out) => self.put(seen),
-            (Kind::Interest, Direction::Out) => self.probe(seen),
-            (Kind::Data, Direction::In) => {
-                self.is_by_name |= seen.fields.token().len() != TOKEN_LEN;
-                self.answer(seen);
-            }
-            _ => {}
-        }
-    }
-
-    /// Counts a packet under its prefix, as [`SAMPLE`] of them.
-    pub(crate) fn put(&mut self, seen: &Seen<'_>) {
-        let Some(prefix) = seen.name.map(|name| cut(name, self.depth)) else { return };
+    /// The row of `prefix`, a new one where it has none.
+    fn row(&mut self, prefix: &[u8]) -> Option<&mut PrefixRow> {
         if !self.prefixes.contains_key(prefix) {
-            let Some(row) = self.place_for(prefix) else { return };
+            let name = NameRef::parse_value(prefix).ok()?.to_name();
+            let missing = match self.prefixes.len() < PREFIXES_MAX {
+                true => 0,
+                false => self.make_room()?,
+            };
+            let (interests, hits, drops) = (0, 0, 0);
+            let (data, octets, variance) = (0, 0, 0);
+            let row = PrefixRow { name, interests, hits, drops, data, octets, variance, missing };
             self.prefixes.insert(prefix.to_vec(), row);
         }
-        let Some(row) = self.prefixes.get_mut(prefix) else { return };
-        if seen.kind == Kind::Interest {
-            row.interests += SAMPLE;
-            row.hits += if seen.outcome.word == "cs_hit" { SAMPLE } else { 0 };
-            row.drops += if seen.outcome.is_drop { SAMPLE } else { 0 };
-        } else {
-            row.data += SAMPLE;
-            row.octets += SAMPLE * seen.octets.len() as u64;
+        self.prefixes.get_mut(prefix)
+    }
+
+    /// A row of the lowest rank gives way: its rank is what the newcomer may have had before.
+    fn make_room(&mut self) -> Option<u64> {
+        loop {
+            let (lowest, rank) = &mut self.lowest;
+            while let Some(prefix) = lowest.pop() {
+                // Ranks only rise, so one that has this still is one of the lowest.
+                if self.prefixes.get(&prefix).is_some_and(|row| row.rank() == *rank) {
+                    self.prefixes.remove(&prefix);
+                    return Some(*rank);
+                }
+            }
+            *rank = self.prefixes.values().map(PrefixRow::rank).min()?;
+            let of_rank = self.prefixes.iter().filter(|(_, row)| row.rank() == *rank);
+            lowest.extend(of_rank.map(|(prefix, _)| prefix.clone()));
         }
     }
 
-    /// An empty row for `prefix`. Where there is no room the smallest one gives way, and what it
-    /// had is what the newcomer may have had.
-    fn place_for(&mut self, prefix: &[u8]) -> Option<PrefixRow> {
-        let name = NameRef::parse_value(prefix).ok()?.to_name();
-        let mut row =
-            PrefixRow { name, interests: 0, hits: 0, drops: 0, data: 0, octets: 0, error: 0 };
-        if self.prefixes.len() >= PREFIXES_MAX {
-            let smallest = self.prefixes.iter().min_by_key(|(_, row)| row.packets());
-            let key = smallest.map(|(key, _)| key.clone())?;
-            let gone = self.prefixes.remove(&key)?;
-            (row.interests, row.data, row.error) = (gone.interests, gone.data, gone.packets());
-        }
-        Some(row)
-    }
-
-    /// The slot of a packet that is measured, and its hash.
-    #[inline]
-    fn slot(&self, seen: &Seen<'_>) -> Option<(usize, u64)> {
-        let name = seen.name?;
-        if self.is_by_name && name.last().is_none_or(|octet| octet & 0x0f != 0) {
-            return None;
-        }
-        let mut hasher = SipHasher13::new_with_keys(self.key, seen.face.0.into());
-        hasher.write(name);
-        let hash = hasher.finish();
-        Some((usize::try_from(hash).unwrap_or_default() % PROBES, hash))
-    }
-
-    #[inline]
-    fn probe(&mut self, seen: &Seen<'_>) {
-        let Some((slot, hash)) = self.slot(seen) else { return };
-        let probe = &mut self.probes[slot];
-        // A repetition says nothing about which of the two was answered.
-        let is_again =
-            probe.is_some_and(|p| p.hash == hash && seen.at.since(p.sent) < PROBE_AGE_MAX);
-        *probe = (!is_again).then_some(Probe { hash, face: seen.face, sent: seen.at });
-    }
-
-    #[inline]
-    fn answer(&mut self, seen: &Seen<'_>) {
-        let Some((slot, hash)) = self.slot(seen) else { return };
-        let Some(probe) = self.probes[slot].take_if(|probe| probe.hash == hash) else { return };
-        let took = seen.at.since(probe.sent);
-        if took > PROBE_AGE_MAX {
+    fn time(&mut self, face: FaceId, took: Duration) {
+        if self.round_trips.len() >= FACES_MAX && !self.round_trips.contains_key(&face) {
             return;
         }
-        let is_full = self.round_trips.len() >= FACES_MAX;
-        if is_full && !self.round_trips.contains_key(&probe.face) {
-            return;
-        }
-        let first = RoundTrip { face: probe.face, smoothed: took, samples: 0 };
-        let round_trip = self.round_trips.entry(probe.face).or_insert(first);
+        let first = RoundTrip { face, smoothed: took, samples: 0 };
+        let round_trip = self.round_trips.entry(face).or_insert(first);
         round_trip.samples += 1;
         round_trip.smoothed = round_trip.smoothed * 7 / 8 + took / 8;
     }
 }
 
-/// Whether the round trip of a packet with this token is measured: of one in 16, by its generation,
-/// which is as good as random.
-#[inline]
-fn is_probe(token: &[u8]) -> bool {
-    matches!(token, [_, _, _, _, _, low] if low & 0x0f == 0)
-}
-
 /// The first `depth` components of a name, fewer where they are long.
 fn cut(name: &[u8], depth: usize) -> &[u8] {
-    let Ok(whole) = NameRef::parse_value(name) else { return &[] };
-    let mut prefix = whole.prefix(depth.min(whole.len()));
-    while prefix.value().len() > PREFIX_OCTETS {
-        prefix = prefix.drop_last(1);
+    let mut len = 0;
+    for _ in 0..depth {
+        match Element::split(&name[len..]) {
+            Ok((component, _)) if len + component.wire.len() <= PREFIX_OCTETS => {
+                len += component.wire.len();
+            }
+            _ => break,
+        }
     }
-    prefix.value()
+    &name[..len]
 }

@@ -8,7 +8,7 @@ use crate::mgmt::look::{DumpQuestion, FaceOrder, Sight, TopQuestion};
 use crate::shard::{WatchOrder, Watched};
 use onym_engine::clock::unix_ms;
 use onym_tables::FaceId;
-use onym_watch::{Record, record};
+use onym_watch::record;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -86,10 +86,13 @@ impl Onlooker<'_> {
         let (now, viewer) = (self.io.now, question.viewer);
         let Plane { shards, watches, .. } = &mut *self.plane;
         watches.asked(now);
+        let unix_offset = *watches
+            .unix_offset
+            .get_or_insert_with(|| (unix_ms() * 1_000_000).saturating_sub(now.0));
         let filter = &question.filter;
         let each = shards.ask_all(|reply| {
             let filter = filter.clone();
-            WatchOrder::Take { viewer, filter, reply }
+            WatchOrder::Take { viewer, filter, unix_offset, reply }
         });
         let is_refused = each.iter().any(Option::is_none);
         if question.is_last || is_refused {
@@ -99,18 +102,9 @@ impl Onlooker<'_> {
             let max = onym_watch::CAPTURES_MAX;
             return Err(format!("{max} others watch already; wait until one of them ends"));
         }
-        let offset = *watches
-            .unix_offset
-            .get_or_insert_with(|| i128::from(unix_ms()) * 1_000_000 - i128::from(now.0));
         let missed = each.iter().flatten().map(|taken| taken.missed).sum();
-        let mut records: Vec<Record> = each.into_iter().flatten().flat_map(|t| t.records).collect();
-        // Each shard's are in order.
-        records.sort_by_key(|record| record.time_ns);
-        let mut batch = Vec::new();
-        for mut record in records {
-            record.time_ns = u64::try_from(i128::from(record.time_ns) + offset).unwrap_or_default();
-            record.write(&mut batch);
-        }
+        let records = each.into_iter().flatten().map(|taken| taken.records);
+        let mut batch = record::merge(records.collect());
         record::write_missed(&mut batch, missed);
         Ok(batch)
     }
@@ -122,11 +116,11 @@ impl Onlooker<'_> {
     pub(super) fn top(&mut self, question: &TopQuestion, sight: Sight) -> Result<String, String> {
         let now = self.io.now;
         self.plane.watches.asked(now);
-        let (key, depth) = (self.plane.watches.key, question.depth);
+        let (seed, depth) = (self.plane.watches.seed, question.depth);
         // Whoever may not see names has no packet looked at either: that costs every face.
         let watched = match sight {
             Sight::Names => {
-                self.plane.shards.ask_all(|reply| WatchOrder::Traffic { key, depth, reply })
+                self.plane.shards.ask_all(|reply| WatchOrder::Traffic { seed, depth, reply })
             }
             Sight::Counts { .. } => Vec::new(),
         };

@@ -16,6 +16,8 @@ use std::time::Duration;
 const VIEWERS_MAX: usize = 4;
 /// Prefixes of an answer.
 const PREFIXES_MAX: usize = 100;
+/// Standard deviations of a number that is told of samples; chance exceeds them once in twenty times.
+const DEVIATIONS: u64 = 2;
 
 /// What a face had counted when a viewer asked last.
 #[derive(Debug, Clone, Copy, Default)]
@@ -40,25 +42,34 @@ pub(super) struct Viewer {
     is_trusted: bool,
     pub(super) asked: Tick,
     pub(super) faces: HashMap<FaceId, Counted>,
-    prefixes: HashMap<Name, PrefixRow>,
+    /// By shard.
+    told: Vec<Told>,
+}
+
+/// What a shard had counted of prefixes when a viewer asked last.
+#[derive(Debug)]
+struct Told {
+    rows: HashMap<Name, PrefixRow>,
+    /// At most so many packets a prefix had that is not among them.
+    unseen_max: u64,
 }
 
 /// The viewers of a node.
 #[derive(Debug)]
 pub(super) struct Watches {
     viewers: Vec<Viewer>,
-    /// For hashes of names: not to be guessed by who sends them.
-    pub(super) key: u64,
+    /// Draws samples: which packets they are is not to be guessed by who sends them.
+    pub(super) seed: u64,
     /// What is between the shells' clock and Unix time, in nanoseconds; once found it stays, so that
     /// records of one viewer are in order.
-    pub(super) unix_offset: Option<i128>,
+    pub(super) unix_offset: Option<u64>,
     /// When leases that were not renewed are over.
     due: Tick,
 }
 
 impl Watches {
-    pub(super) const fn new(key: u64) -> Self {
-        Self { viewers: Vec::new(), key, unix_offset: None, due: Tick::NEVER }
+    pub(super) const fn new(seed: u64) -> Self {
+        Self { viewers: Vec::new(), seed, unix_offset: None, due: Tick::NEVER }
     }
 
     pub(super) const fn poll_timeout(&self) -> Tick {
@@ -89,6 +100,8 @@ pub(super) struct PrefixShown {
     drops: f64,
     data: f64,
     bytes: f64,
+    /// Interests and Data together may be so many more or fewer.
+    error: f64,
 }
 
 /// Counts as rates.
@@ -131,8 +144,8 @@ impl Watches {
         let place = match self.viewers.iter().position(is_same) {
             Some(place) => place,
             None if self.viewers.len() < VIEWERS_MAX => {
-                let (faces, prefixes) = (HashMap::new(), HashMap::new());
-                self.viewers.push(Viewer { id, is_trusted, asked: now, faces, prefixes });
+                let (faces, told) = (HashMap::new(), Vec::new());
+                self.viewers.push(Viewer { id, is_trusted, asked: now, faces, told });
                 self.viewers.len() - 1
             }
             None => {
@@ -148,26 +161,34 @@ impl Viewer {
     /// Prefixes by their packets since the last question.
     pub(super) fn prefixes(&mut self, rates: Rates, watched: &[Watched]) -> Vec<PrefixShown> {
         let mut sums: HashMap<Name, PrefixRow> = HashMap::new();
-        for row in watched.iter().flat_map(|w| &w.prefixes) {
-            match sums.get_mut(&row.name) {
-                Some(sum) => sum.add(row),
-                None => drop(sums.insert(row.name.clone(), row.clone())),
+        let mut told = Vec::new();
+        for (shard, watched) in watched.iter().enumerate() {
+            let before = self.told.get(shard);
+            let mut rows = HashMap::new();
+            for row in &watched.prefixes {
+                let past = before.and_then(|told| told.rows.get(&row.name));
+                let grown = row.since(past, before.map_or(0, |told| told.unseen_max));
+                match sums.get_mut(&row.name) {
+                    Some(sum) => sum.add(&grown),
+                    None => drop(sums.insert(row.name.clone(), grown)),
+                }
+                rows.insert(row.name.clone(), row.clone());
             }
+            told.push(Told { rows, unseen_max: watched.unseen_max });
         }
-        let before = std::mem::replace(&mut self.prefixes, sums);
-        let mut shown: Vec<PrefixShown> = self
-            .prefixes
+        self.told = told;
+        let mut shown: Vec<PrefixShown> = sums
             .values()
             .map(|row| {
-                let past = before.get(&row.name);
-                let rate = |of: fn(&PrefixRow) -> u64| rates.of(past.map_or(0, of), of(row));
+                let rate = |count| rates.of(0, count);
                 PrefixShown {
                     prefix: row.name.to_string(),
-                    interests: rate(|r| r.interests),
-                    hits: rate(|r| r.hits),
-                    drops: rate(|r| r.drops),
-                    data: rate(|r| r.data),
-                    bytes: rate(|r| r.octets),
+                    interests: rate(row.interests),
+                    hits: rate(row.hits),
+                    drops: rate(row.drops),
+                    data: rate(row.data),
+                    bytes: rate(row.octets),
+                    error: rate(DEVIATIONS * row.variance.isqrt() + row.missing),
                 }
             })
             .filter(|row| row.interests + row.data > 0.0)

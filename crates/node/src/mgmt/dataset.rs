@@ -4,7 +4,7 @@ use super::command::Refusal;
 use super::host::{CsView, FaceView, Host};
 use super::policy::Privilege;
 use super::reply;
-use onym_crypto::signer::write_digest_data;
+use onym_crypto::signer::{write_digest_data, write_null_data};
 use onym_tables::Tick;
 use onym_tables::fib::NextHop;
 use onym_wire::data::DataBuilder;
@@ -231,6 +231,12 @@ pub(super) fn privilege_for(name: NameRef<'_>) -> Option<Privilege> {
     }
 }
 
+/// Whether `name` is that of packets kept for a viewer, of which there may be many.
+fn is_capture(name: NameRef<'_>) -> bool {
+    let is = |at, word: &[u8]| name.get(at).is_some_and(|c| c.is_generic() && c.value == word);
+    is(0, b"localhost") && is(1, b"onym") && is(2, b"dump")
+}
+
 /// The JSON that `name` under `/localhost/onym` means.
 pub(super) fn onym_content(name: NameRef<'_>, host: &mut dyn Host) -> Option<String> {
     let mut parts = name.suffix(2).components();
@@ -289,7 +295,10 @@ impl Version {
             final_block_id: final_block,
             ..DataBuilder::new(name.as_ref(), self.content.get(start..end)?)
         };
-        write_digest_data(&data, &mut wire);
+        match is_capture(self.request.as_ref()) {
+            true => write_null_data(&data, &mut wire),
+            false => write_digest_data(&data, &mut wire),
+        }
         Some(wire)
     }
 }

@@ -24,7 +24,7 @@ impl Driver for Shard {
     #[inline]
     fn receive(&mut self, io: &mut Io, slot: Slot, packet: Packet) -> Option<&'static str> {
         if super::push::is_push(&packet) {
-            if self.is_watched() {
+            if self.shows_packets {
                 self.watch_push(io.now, &packet);
             }
             self.push_packet(io, slot, packet);
@@ -137,7 +137,7 @@ impl Driver for Shard {
     #[inline]
     fn receive_row(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
         let count = self.take_front(io, slot, frames);
-        if count > 0 && self.is_watched() {
+        if count > 0 && self.shows_packets {
             self.watch_frames(io, slot, &frames[..count]);
         }
         count

@@ -47,7 +47,7 @@ use onym_forward::{Event, Forwarder};
 use onym_frame::Buf;
 use onym_link::Outbox;
 use onym_tables::FaceId;
-use onym_watch::{SpanSettings, Spans, Watch};
+use onym_watch::{SpanSettings, Watch};
 use rtrb::Producer;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -175,6 +175,8 @@ pub(crate) struct Shard {
     pub(crate) push_dropped: PushDropped,
     /// What viewers are shown, and Interests recorded on their way; none without either.
     watch: Option<Box<Watch>>,
+    /// Whether viewers may want packets that are sent, or are of the push half.
+    shows_packets: bool,
     /// The second level of the content store, where there is one.
     disk: Option<Box<DiskSide>>,
 }
@@ -202,13 +204,6 @@ pub(crate) struct Parts {
     pub(crate) spans: Option<SpanSettings>,
 }
 
-/// The watch of a shard that records Interests, viewers or not.
-fn watch_for(settings: SpanSettings) -> Box<Watch> {
-    let mut watch = Watch::default();
-    watch.spans = Some(Box::new(Spans::new(settings)));
-    Box::new(watch)
-}
-
 impl Shard {
     /// What an engine is to drive.
     pub(crate) fn new(parts: Parts) -> Self {
@@ -228,7 +223,8 @@ impl Shard {
             paused: local::Paused::new(parts.hold),
             push: parts.push,
             push_dropped: PushDropped::default(),
-            watch: parts.spans.map(watch_for),
+            watch: parts.spans.map(|settings| Box::new(Watch::recording(settings))),
+            shows_packets: false,
             disk: None,
         }
     }

@@ -220,8 +220,8 @@ impl Shard {
             spans: self
                 .watch
                 .as_ref()
-                .and_then(|w| w.spans.as_ref())
-                .map(|s| s.counts())
+                .and_then(|watch| watch.spans())
+                .map(|spans| spans.counts())
                 .unwrap_or_default(),
             disk: self.disk_counts(),
             busy_ns: io.load.busy_ns(),

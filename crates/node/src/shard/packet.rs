@@ -34,9 +34,10 @@ impl Shard {
                 None
             }
             Leg::Token => {
+                let glance = self.glance(&packet);
                 let verdict = self.fw.receive_data(now, &packet, Share::Hinted, &mut self.out);
                 if verdict.is_some() {
-                    self.watch_taken(now, &packet, verdict);
+                    self.watch_taken(now, &packet, glance, verdict);
                     return verdict;
                 }
                 match self.chooser.home_elsewhere(&packet, self.index) {
@@ -58,8 +59,9 @@ impl Shard {
                 None
             }
             Leg::Solicited => {
+                let glance = self.glance(&packet);
                 let verdict = self.fw.receive_data(now, &packet, Share::Wanted, &mut self.out);
-                self.watch_taken(now, &packet, verdict);
+                self.watch_taken(now, &packet, glance, verdict);
                 verdict
             }
             Leg::Home | Leg::Probe => self.forward(now, packet),
@@ -79,19 +81,35 @@ impl Shard {
     /// A packet goes through the forwarder.
     #[inline(always)]
     pub(super) fn forward_at_once(&mut self, now: Tick, packet: Packet) -> Verdict {
-        if self.is_watched() {
-            return self.forward_watched(now, packet);
+        if let Some(watch) = &mut self.watch {
+            if watch.wants(&packet) {
+                return self.forward_watched(now, packet);
+            }
+            return self.forward_beside(now, &packet);
         }
         self.fw.receive(now, packet, &mut self.out)
     }
 
+    /// A packet that nobody who looks wants.
+    #[inline]
+    fn forward_beside(&mut self, now: Tick, packet: &Packet) -> Verdict {
+        let first = self.out.items.len();
+        let verdict = self.fw.receive_kept(now, packet, &mut self.out);
+        if self.shows_packets {
+            self.leave_out(first, verdict);
+        }
+        verdict
+    }
+
+    /// A packet that somebody who looks may want.
     #[cold]
     fn forward_watched(&mut self, now: Tick, mut packet: Packet) -> Verdict {
-        let verdict = match self.is_sampled(&packet) {
+        let glance = self.look(&packet);
+        let verdict = match glance.look.is_recorded {
             true => self.forward_traced(now, &mut packet),
             false => self.fw.receive_kept(now, &packet, &mut self.out),
         };
-        self.watch_taken(now, &packet, Some(verdict));
+        self.watch_taken(now, &packet, Some(glance), Some(verdict));
         verdict
     }
 
@@ -122,8 +140,12 @@ impl Shard {
             return;
         }
         let mut out = std::mem::take(&mut self.out);
-        for item in &mut out.items {
-            self.transmit(io, &out.arena, item);
+        if self.shows_packets {
+            self.transmit_watched(io, &mut out);
+        } else {
+            for item in &mut out.items {
+                self.transmit(io, &out.arena, item);
+            }
         }
         out.clear();
         self.out = out;
@@ -178,7 +200,7 @@ impl Shard {
         face.queue.set_lane(if is_push { push_lane(face) } else { Lane::Pull });
         // Refusals are counted by the link service.
         let sent = face.link.send(now, item, arena, &mut face.queue);
-        if self.is_watched() {
+        if self.shows_packets {
             self.watch_sent(now, face.id, item, arena, sent);
         }
         if is_push {

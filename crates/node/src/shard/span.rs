@@ -5,6 +5,7 @@ use super::watch::is_management;
 use onym_forward::Verdict;
 use onym_frame::Buf;
 use onym_link::{Outgoing, Packet, PacketKind};
+use onym_tables::pit::TOKEN_LEN;
 use onym_tables::{FaceId, Tick};
 use onym_watch::{End, FACES_MAX, Outcome, Span, Spans, Wait};
 use onym_wire::Interest;
@@ -13,13 +14,7 @@ use onym_wire::lp::TraceContext;
 impl Shard {
     #[inline]
     fn spans(&mut self) -> Option<&mut Spans> {
-        self.watch.as_mut()?.spans.as_deref_mut()
-    }
-
-    /// Whether a packet is an Interest that is to be recorded.
-    #[inline]
-    pub(super) fn is_sampled(&mut self, packet: &Packet) -> bool {
-        self.spans().is_some_and(|spans| spans.samples(packet))
+        self.watch.as_mut()?.spans_mut()
     }
 
     /// An Interest that is to be recorded goes through the forwarder; its copies carry our span on.
@@ -34,7 +29,7 @@ impl Shard {
             && !is_management(interest.name.value())
             && let Some(context) = self.spans().and_then(|spans| spans.begin(now, came))
         {
-            let to = self.hand_on(context, before);
+            let (to, token) = self.hand_on(context, before);
             let span = Span {
                 context,
                 parent: came.map(|context| context.span),
@@ -46,7 +41,7 @@ impl Shard {
                 outcome: Outcome { word: verdict.label(), is_drop: verdict.is_drop() },
                 end: End::Decided,
             };
-            let wait = self.wait(now, &interest, verdict);
+            let wait = self.wait(now, &interest, verdict, token);
             if let Some(spans) = self.spans() {
                 spans.decided(span, wait);
             }
@@ -55,38 +50,48 @@ impl Shard {
         verdict
     }
 
-    /// What an Interest waits for that ended so.
-    fn wait(&self, now: Tick, interest: &Interest<'_>, verdict: Verdict) -> Option<Wait> {
+    /// What an Interest waits for that ended so, and whose copies carry `token`.
+    fn wait(
+        &self,
+        now: Tick,
+        interest: &Interest<'_>,
+        verdict: Verdict,
+        token: Option<[u8; TOKEN_LEN]>,
+    ) -> Option<Wait> {
         let waits = matches!(
             verdict,
             Verdict::Forwarded | Verdict::Aggregated | Verdict::Suppressed | Verdict::Delivered
         );
-        let token = waits.then(|| self.fw.token_of(interest)).flatten()?;
+        let token = waits.then(|| token.or_else(|| self.fw.token_of(interest))).flatten()?;
         let due = now.plus_ms(interest.lifetime_or_default());
         Some(Wait { token, due, can_be_prefix: interest.can_be_prefix })
     }
 
-    /// Gives the copies in the outbox, from `first` on, the context; the faces that they go to.
-    fn hand_on(&mut self, context: TraceContext, first: usize) -> Vec<FaceId> {
+    /// Gives the copies in the outbox, from `first` on, the context; the faces that they go to, and
+    /// the token that they carry.
+    fn hand_on(
+        &mut self,
+        context: TraceContext,
+        first: usize,
+    ) -> (Vec<FaceId>, Option<[u8; TOKEN_LEN]>) {
         let octets = Buf::copy_from(&context.to_octets());
-        let mut to = Vec::new();
+        let (mut to, mut token) = (Vec::new(), None);
         for item in &mut self.out.items[first..] {
             if let Outgoing::Pull(PacketKind::Interest, lp) = &mut item.what {
                 lp.prefix_announcement = Some(octets.clone());
+                token = <[u8; TOKEN_LEN]>::try_from(&*lp.pit_token).ok();
                 if to.len() < FACES_MAX {
                     to.push(item.face);
                 }
             }
         }
-        to
+        (to, token)
     }
 
     /// A packet was taken in: the spans end for which nobody waits any more.
     #[inline]
     pub(super) fn end_spans(&mut self, now: Tick, packet: &Packet) {
-        let Some(spans) = self.watch.as_mut().and_then(|watch| watch.spans.as_mut()) else {
-            return;
-        };
+        let Some(spans) = self.watch.as_mut().and_then(|watch| watch.spans_mut()) else { return };
         if spans.may_end(packet) {
             let fw = &self.fw;
             spans.answered(now, packet, |token| fw.waits(token));

@@ -4,66 +4,143 @@ use super::{Io, Shard, WatchOrder, Watched};
 use onym_engine::Slot;
 use onym_forward::Verdict;
 use onym_frame::RxFrame;
-use onym_link::{LinkUnsent, LpIn, Outgoing, Packet, Transmit};
+use onym_link::{LinkUnsent, LpIn, Outbox, Outgoing, Packet, PacketKind, Transmit};
 use onym_tables::{FaceId, Tick};
-use onym_watch::{Direction, Fields, Kind, Outcome, Seen, Wanted, Watch, name_of};
+use onym_watch::{Direction, Fields, Kind, Look, Outcome, Sample, Seen, name_of};
 use onym_wire::types::PacketType;
 
+/// A packet that is looked at, before anything is decided about it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Glance {
+    pub(super) look: Look,
+    /// Where its copies will be in the outbox.
+    first: usize,
+    /// When the Interest was sent that it answers, where that is of use.
+    asked: Option<Tick>,
+}
+
 impl Shard {
-    /// Whether somebody looks.
-    #[inline]
-    pub(super) const fn is_watched(&self) -> bool {
-        self.watch.is_some()
-    }
-
-    /// What viewers are shown, where there are any.
-    #[inline]
-    fn looked_at(&mut self) -> Option<&mut Watch> {
-        self.watch.as_deref_mut().filter(|watch| watch.has_viewers())
-    }
-
     pub(super) fn obey_watch(&mut self, now: Tick, order: WatchOrder) {
         let watch = self.watch.get_or_insert_default();
         match order {
-            WatchOrder::Take { viewer, filter, reply } => {
-                reply.send(watch.take(now, viewer, &filter));
+            WatchOrder::Take { viewer, filter, unix_offset, reply } => {
+                reply.send(watch.take(now, viewer, &filter, unix_offset));
             }
             WatchOrder::End { viewer } => watch.end(viewer),
-            WatchOrder::Traffic { key, depth, reply } => {
-                let traffic = watch.traffic(now, key, depth);
-                let (prefixes, round_trips) = (traffic.prefixes(), traffic.round_trips());
-                reply.send(Watched { prefixes, round_trips });
+            WatchOrder::Traffic { seed, depth, reply } => {
+                let traffic = watch.traffic(now, seed, depth);
+                let (prefixes, unseen_max) = (traffic.prefixes(), traffic.unseen_max());
+                let round_trips = traffic.round_trips();
+                reply.send(Watched { prefixes, unseen_max, round_trips });
             }
             WatchOrder::EndLeases => watch.end_leases(now),
             WatchOrder::Spans { reply } => {
                 let fw = &self.fw;
-                let spans = watch.spans.as_mut();
+                let spans = watch.spans_mut();
                 reply.send(spans.map(|s| s.take(now, |token| fw.waits(token))).unwrap_or_default());
             }
         }
+        watch.copies.clear();
+        self.shows_packets = watch.has_captures();
         self.watch.take_if(|watch| watch.is_idle());
     }
 
+    /// Before anything is decided about a packet: whether it is looked at.
+    pub(super) fn glance(&mut self, packet: &Packet) -> Option<Glance> {
+        self.watch.as_mut()?.wants(packet).then(|| self.look(packet))
+    }
+
+    /// Before anything is decided about a packet that is looked at.
+    pub(super) fn look(&mut self, packet: &Packet) -> Glance {
+        let look = self.watch.as_mut().map(|watch| watch.look(packet)).unwrap_or_default();
+        let is_answer = look.stands_for > 0 && packet.kind() == PacketKind::Data;
+        let name = is_answer.then(|| name_of(&packet.bytes)).flatten();
+        let asked = name.and_then(|name| self.fw.asked_at(packet, name));
+        Glance { look, first: self.out.items.len(), asked }
+    }
+
     /// The forwarder decided about a packet; `None` while it is on its way over the shards.
-    pub(super) fn watch_taken(&mut self, now: Tick, packet: &Packet, verdict: Option<Verdict>) {
+    pub(super) fn watch_taken(
+        &mut self,
+        now: Tick,
+        packet: &Packet,
+        glance: Option<Glance>,
+        verdict: Option<Verdict>,
+    ) {
+        let Some(glance) = glance else { return };
         self.end_spans(now, packet);
-        let (Some(watch), Some(verdict)) = (self.looked_at(), verdict) else { return };
-        let (kind, token) = (packet.kind().into(), &packet.lp.pit_token);
-        if let Some(wanted) = watch.glance(kind, Direction::In, token, &packet.bytes) {
-            let outcome = Outcome { word: verdict.label(), is_drop: verdict.is_drop() };
-            keep(watch, wanted, &Seen::received(now, packet, outcome));
+        let (Some(watch), Some(verdict)) = (&mut self.watch, verdict) else { return };
+        let outcome = Outcome { word: verdict.label(), is_drop: verdict.is_drop() };
+        let seen = Seen::received(now, packet, outcome);
+        if seen.name.is_some_and(is_management) {
+            return;
+        }
+        if watch.may_show(seen.octets) {
+            watch.show(&seen);
+        }
+        if glance.look.stands_for > 0
+            && let Some(name) = seen.name
+        {
+            let asked = glance.asked.filter(|_| verdict == Verdict::Satisfied);
+            watch.count(&Sample {
+                at: now,
+                stands_for: glance.look.stands_for,
+                name,
+                is_interest: seen.kind == Kind::Interest,
+                is_hit: verdict == Verdict::CsHit,
+                is_drop: outcome.is_drop,
+                data: data_since(&self.out, glance.first),
+                round_trip: asked.map(|asked| (packet.face, now.since(asked))),
+            });
+        }
+    }
+
+    /// The copies in the outbox, from `first` on, are of a packet that no viewer wants. They have its name,
+    /// and so no viewer wants them: unless it was a longer one that the content store had, or another
+    /// Interest gave way.
+    #[inline]
+    pub(super) fn leave_out(&mut self, first: usize, verdict: Verdict) {
+        let copies = self.out.items.get(first..).unwrap_or_default();
+        let is_same = match verdict {
+            Verdict::Satisfied => true,
+            Verdict::Forwarded => {
+                matches!(copies, [one] if matches!(one.what, Outgoing::Pull(PacketKind::Interest, _)))
+            }
+            _ => false,
+        };
+        if is_same && let Some(watch) = &mut self.watch {
+            watch.copies.leave_out(first..self.out.items.len());
+        }
+    }
+
+    /// Sends what is in an outbox; what may be wanted is shown.
+    pub(super) fn transmit_watched(&mut self, io: &mut Io, out: &mut Outbox) {
+        let copies = self.watch.as_mut().map(|watch| std::mem::take(&mut watch.copies));
+        let mut copies = copies.unwrap_or_default();
+        for (places, is_looked_at) in copies.stretches(out.items.len()) {
+            self.shows_packets = is_looked_at;
+            for item in &mut out.items[places] {
+                self.transmit(io, &out.arena, item);
+            }
+        }
+        self.shows_packets = true;
+        copies.clear();
+        if let Some(watch) = &mut self.watch {
+            watch.copies = copies;
         }
     }
 
     /// A frame of the push half, or a message of an application of it, came.
     pub(super) fn watch_push(&mut self, now: Tick, packet: &Packet) {
-        let Some(watch) = self.looked_at() else { return };
+        let Some(watch) = &mut self.watch else { return };
         let kind = match PacketType::of(&packet.bytes) {
             Some(PacketType::PushFrame) => Kind::Push,
             _ => Kind::PushApp,
         };
         let outcome = Outcome { word: "received", is_drop: false };
-        watch.note(&Seen { kind, name: None, ..Seen::received(now, packet, outcome) });
+        if watch.may_show(&packet.bytes) {
+            watch.show(&Seen { kind, name: None, ..Seen::received(now, packet, outcome) });
+        }
     }
 
     /// Frames of the push half came in a row, without link-layer fields.
@@ -77,7 +154,7 @@ impl Shard {
     }
 
     /// A packet went into the send queue of a face of this shard, or found no room in it.
-    #[cold]
+    #[inline(never)]
     pub(super) fn watch_sent(
         &mut self,
         at: Tick,
@@ -86,18 +163,18 @@ impl Shard {
         arena: &[u8],
         sent: Result<(), LinkUnsent>,
     ) {
-        let Some(watch) = self.looked_at() else { return };
         let octets = item.bytes.octets(arena);
-        let (kind, token): (_, &[u8]) = match &item.what {
-            Outgoing::Pull(kind, lp) => ((*kind).into(), &lp.pit_token),
-            Outgoing::PushFrame => (Kind::Push, &[]),
-            Outgoing::App(_) => (Kind::PushApp, &[]),
+        let Some(watch) = self.watch.as_mut().filter(|watch| watch.may_show(octets)) else {
+            return;
         };
-        let Some(wanted) = watch.glance(kind, Direction::Out, token, octets) else { return };
-        let (fields, name) = match item.as_pull() {
-            Some((_, lp)) => (Fields::Out(lp), name_of(octets)),
-            None => (Fields::Bare, None),
+        let (kind, fields, name) = match &item.what {
+            Outgoing::Pull(kind, lp) => ((*kind).into(), Fields::Out(lp), name_of(octets)),
+            Outgoing::PushFrame => (Kind::Push, Fields::Bare, None),
+            Outgoing::App(_) => (Kind::PushApp, Fields::Bare, None),
         };
+        if name.is_some_and(is_management) {
+            return;
+        }
         let word = match sent {
             Ok(()) => "sent",
             Err(LinkUnsent::OverMtu) => "over_mtu",
@@ -113,18 +190,22 @@ impl Shard {
             octets,
             name,
         };
-        keep(watch, wanted, &seen);
+        watch.show(&seen);
     }
 }
 
-/// Management is not shown to those who look by it: each look would show the one before.
-fn keep(watch: &mut Watch, wanted: Wanted, seen: &Seen<'_>) {
-    if !seen.name.is_some_and(is_management) {
-        watch.keep(wanted, seen);
-    }
+/// Data in an outbox from `first` on: packets and octets.
+fn data_since(out: &Outbox, first: usize) -> [u64; 2] {
+    let copies = out.items.get(first..).unwrap_or_default();
+    let data =
+        copies.iter().filter(|copy| matches!(copy.what, Outgoing::Pull(PacketKind::Data, _)));
+    data.fold([0; 2], |[packets, octets], copy| {
+        [packets + 1, octets + copy.bytes.octets(&out.arena).len() as u64]
+    })
 }
 
-/// Whether a name is under `/localhost/nfd` or `/localhost/onym`.
+/// Whether a name is under `/localhost/nfd` or `/localhost/onym`. Management is not shown to those who
+/// look by it: each look would show the one before.
 #[inline]
 pub(super) fn is_management(name: &[u8]) -> bool {
     let rest = name.strip_prefix(b"\x08\x09localhost");

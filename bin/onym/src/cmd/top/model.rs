@@ -118,6 +118,8 @@ pub(super) struct Prefix {
     pub(super) drops: f64,
     pub(super) data: f64,
     pub(super) bytes: f64,
+    /// Interests and Data together may be so many more or fewer.
+    pub(super) error: f64,
 }
 
 /// The push half since the node started.

@@ -23,6 +23,7 @@ Faces
   rtt           from an Interest sent to its Data, by samples; - where none was seen
 
 Prefixes (by samples, operators only)
+  ±             Interests and Data together may be so many more or fewer, nineteen times of twenty
   hits          Interests that the content store answered
   drops         Interests that ended in a drop; `onym dump --prefix NAME` shows with which verdict
 
@@ -96,14 +97,16 @@ fn face_cells(face: &Face) -> [String; 10] {
     ]
 }
 
-const PREFIX_HEAD: [&str; 6] = ["Interests/s", "hits", "drops", "Data/s", "bit/s", "prefix"];
+/// What stands behind ± is of Interests and Data together.
+const PREFIX_HEAD: [&str; 7] = ["Interests/s", "hits", "drops", "Data/s", "±", "bit/s", "prefix"];
 
-fn prefix_cells(row: &Prefix) -> [String; 6] {
+fn prefix_cells(row: &Prefix) -> [String; 7] {
     [
         short(row.interests),
         percent(row.hits, row.interests),
         percent(row.drops, row.interests),
         short(row.data),
+        short(row.error),
         bits(row.bytes),
         plain::line(&row.prefix).into_owned(),
     ]
@@ -312,7 +315,7 @@ fn draw_body(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
                 return paragraph(frame, area, block(" prefixes ".into()), vec![text]);
             }
             let rows = app.prefixes().into_iter().map(|p| prefix_cells(p).to_vec()).collect();
-            const WIDTHS: [u16; 5] = [12, 8, 8, 8, 14];
+            const WIDTHS: [u16; 6] = [12, 8, 8, 8, 8, 14];
             let title = " prefixes by packets, from samples ".to_owned();
             list(frame, app, area, block(title), &PREFIX_HEAD, rows, &WIDTHS);
         }
