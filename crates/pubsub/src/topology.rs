@@ -422,8 +422,9 @@ impl TopologyManager {
                 }
                 self.tell_homes(now, node, out);
             } else {
+                // What it was told and did not acknowledge stays: it may be back in a moment, and
+                // waits for its answers. The courier gives up in time.
                 self.homes.remove(&node);
-                self.dispatchers.end(node);
             }
         }
         // When links only went, trees that did not use them stay the shortest ones.

@@ -106,8 +106,12 @@ impl Face for BridgedFace {
         if !state.inbound.frames.is_empty() {
             return Ok(Ready::More);
         }
-        if let Some(error) = state.closed.take() {
-            return Err(error);
+        if state.is_over {
+            // What came before the end comes first.
+            if n > 0 {
+                return Ok(Ready::More);
+            }
+            return Err(state.closed.take().unwrap_or(FaceError::Closed));
         }
         // Cleared under the lock, so a frame that comes later wakes again.
         self.link.wake.clear();

@@ -171,12 +171,15 @@ pub(super) async fn client(
     }
 }
 
+/// How long a peer has to take what is sent when the face has gone.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Moves frames both ways until the connection or the face is over.
 async fn carry<S: Stream>(mut socket: WebSocketStream<S>, link: &Link, ping_every: Duration) {
     let why = run(&mut socket, link, ping_every).await;
     link.close(why);
     // The peer may be gone; what matters is that the TCP connection ends.
-    let _ = timeout(Duration::from_secs(1), socket.close(None)).await;
+    let _ = timeout(LAST_WORDS, socket.close(None)).await;
 }
 
 async fn run<S: Stream>(
@@ -194,6 +197,8 @@ async fn run<S: Stream>(
             (state.inbound.is_full(), state.is_over)
         };
         if is_over {
+            // What it had queued before it went, such as the answer to who asked for its end.
+            let _ = timeout(LAST_WORDS, send(socket, link)).await;
             return FaceError::Closed;
         }
         tokio::select! {
