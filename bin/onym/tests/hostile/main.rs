@@ -15,6 +15,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use support::Place;
@@ -261,14 +262,18 @@ fn run(place: &Place, mood: Mood) -> Vec<String> {
     let manager = manager(mood);
     fs::write(place.path("hostile.txt"), format!("[{HOSTILE}]\n{HOSTILE} = \"{HOSTILE}\"\n"))
         .unwrap();
-    let manager = &manager;
+    let (manager, next) = (&manager, &AtomicUsize::new(0));
     // Some wait for what never comes: they wait side by side.
     thread::scope(|scope| {
-        let each = |part: usize| {
-            let cases = CASES.iter().skip(part).step_by(PARTS);
-            cases.flat_map(|case| try_case(place, manager, mood, case)).collect::<Vec<_>>()
+        let each = || {
+            let mut reached = Vec::new();
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(case) = CASES.get(at / 2) else { return reached };
+                reached.extend(try_case(place, manager, mood, case, at % 2 == 1));
+            }
         };
-        let parts: Vec<_> = (0..PARTS).map(|part| scope.spawn(move || each(part))).collect();
+        let parts: Vec<_> = (0..PARTS).map(|_| scope.spawn(each)).collect();
         parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
     })
 }
@@ -276,33 +281,29 @@ fn run(place: &Place, mood: Mood) -> Vec<String> {
 /// Cases at the same time.
 const PARTS: usize = 24;
 
-/// One case as text and as JSON; the forms that had hostile text in them, made plain.
+/// One case as text or as JSON; its form, when it had hostile text in it, made plain.
 fn try_case(
     place: &Place,
     manager: &str,
     mood: Mood,
     (command, args): &(&str, &[&str]),
-) -> Vec<String> {
-    let mut reached = vec![];
-    for json in [false, true] {
-        let words = command.split(' ').chain(args.iter().map(|a| match *a {
-            "FILE" => "hostile.txt",
-            other => other,
-        }));
-        let mut all: Vec<&str> = words.collect();
-        if json {
-            all.push("--json");
-        }
-        let [out, err] = output(place.command(&all).env("ONYM_MANAGER", manager));
-        // Content that was asked for goes to standard output as it is.
-        let is_content = *command == "peek" && !json;
-        let out = if is_content { err } else { out + &err };
-        assert_eq!(harmful(&out), None, "{all:?}, {mood:?}: {out:?}");
-        if out.contains("\\x1b]0;owned") || out.contains("\\u001b]0;owned") {
-            reached.push(format!("{command} {json}"));
-        }
+    json: bool,
+) -> Option<String> {
+    let words = command.split(' ').chain(args.iter().map(|a| match *a {
+        "FILE" => "hostile.txt",
+        other => other,
+    }));
+    let mut all: Vec<&str> = words.collect();
+    if json {
+        all.push("--json");
     }
-    reached
+    let [out, err] = output(place.command(&all).env("ONYM_MANAGER", manager));
+    // Content that was asked for goes to standard output as it is.
+    let is_content = *command == "peek" && !json;
+    let out = if is_content { err } else { out + &err };
+    assert_eq!(harmful(&out), None, "{all:?}, {mood:?}: {out:?}");
+    let is_reached = out.contains("\\x1b]0;owned") || out.contains("\\u001b]0;owned");
+    is_reached.then(|| format!("{command} {json}"))
 }
 
 #[test]
