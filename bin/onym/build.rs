@@ -8,6 +8,12 @@ use std::process::Command;
 const SOURCES: [&str; 5] = ["bin", "crates", "Cargo.lock", "Cargo.toml", ".cargo"];
 
 fn main() {
+    // Functions with the same instructions are kept once; rust-lld, which is the linker there, can.
+    if std::env::var("TARGET").as_deref() == Ok("x86_64-unknown-linux-gnu")
+        && std::env::var("PROFILE").as_deref() == Ok("release")
+    {
+        println!("cargo:rustc-link-arg-bin=onym=-Wl,--icf=all");
+    }
     let version = std::env::var("CARGO_PKG_VERSION").unwrap_or_default();
     // A commit, or a change of what the program is made of.
     for place in ["HEAD", "logs/HEAD"] {
