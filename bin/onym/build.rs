@@ -8,7 +8,7 @@ use std::process::Command;
 const SOURCES: [&str; 5] = ["bin", "crates", "Cargo.lock", "Cargo.toml", ".cargo"];
 
 fn main() {
-    // Functions with the same instructions are kept once; rust-lld, which is the linker there, can.
+    // Identical code folding, which rust-lld has, the default linker of this target.
     if std::env::var("TARGET").as_deref() == Ok("x86_64-unknown-linux-gnu")
         && std::env::var("PROFILE").as_deref() == Ok("release")
     {

@@ -82,7 +82,7 @@ mod tests {
     use crate::link_state::{Config, LinkState};
     use crate::publication::{Outbox, Said, Target};
     use onym_tables::{FaceId, Tick};
-    use onym_wire::push::{Control, Label, Role};
+    use onym_wire::push::{Control, Kind, Label, Role};
 
     const FACE: FaceId = FaceId(300);
 
@@ -218,5 +218,28 @@ mod tests {
         two.refuse();
         two.pass(250);
         assert!(!two.is_there());
+    }
+
+    /// Law: a neighbour that asks without end gets an answer each 10 ms at most.
+    #[test]
+    fn questions_without_end_are_answered_at_a_bounded_rate() {
+        let mut two = Two::new(false);
+        let mut answers = 0;
+        for ms in 1..=1000 {
+            let now = Tick::from_ms(two.now + ms);
+            for number in 1..=10 {
+                let hello = Control::new(Kind::HELLO, Label::from_u64(2));
+                let question = Control { number, is_full: true, ..hello };
+                let mut out = Outbox::default();
+                two.nodes[0].receive(now, FACE, question, &mut out);
+                let is_answer = |said: &&Said| match said {
+                    Said::Publication(said) => Control::parse(&said.payload)
+                        .is_ok_and(|m| m.kind == Kind::HELLO && m.number == number),
+                    Said::Here { .. } => false,
+                };
+                answers += out.said.iter().filter(is_answer).count();
+            }
+        }
+        assert!((90..=101).contains(&answers), "{answers}");
     }
 }
