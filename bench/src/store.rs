@@ -8,14 +8,18 @@ use crate::report::{Report, human, median};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use onym_crypto::signer::write_digest_data;
-use onym_store::{Change, Folder, Options, Store};
+use onym_store::{Change, Done, Folder, Options, Refused, Store};
 use onym_wire::{DataBuilder, Name};
 use rustix::fs::{Advice, fadvise};
 use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::time::Instant;
+
+/// Groups that are asked for and not yet answered, where one asks ahead.
+const AHEAD: usize = 2;
 
 /// The store beside raw files.
 #[derive(Debug, Args)]
@@ -49,7 +53,9 @@ pub struct StoreArgs {
 
 struct Round {
     raw: f64,
-    store: f64,
+    /// By one that waits for each group, and by one that asks ahead.
+    waits: f64,
+    ahead: f64,
     read: f64,
     cat: f64,
     read_cold: f64,
@@ -82,7 +88,8 @@ pub fn run(args: &StoreArgs) -> Result<()> {
         let of = |what: fn(&Round) -> f64| median(&rounds.iter().map(what).collect::<Vec<_>>());
         let case = |what: &str| format!("do={what},group={group},payload={}", args.payload);
         let rows = [
-            ("insert", of(|r| r.store), of(|r| r.raw)),
+            ("insert", of(|r| r.ahead), of(|r| r.raw)),
+            ("insert-wait", of(|r| r.waits), of(|r| r.raw)),
             ("read-warm", of(|r| r.read), of(|r| r.cat)),
             ("read-cold", of(|r| r.read_cold), of(|r| r.cat_cold)),
         ];
@@ -90,7 +97,7 @@ pub fn run(args: &StoreArgs) -> Result<()> {
             report.add("store", &case(what), "onym", "goodput_bps", ours * 8.0);
             report.add("store", &case(what), "raw", "goodput_bps", raw * 8.0);
             println!(
-                "{what:<10} group {group:<4} onym {:>10}B/s  raw {:>10}B/s  ratio {:.2}",
+                "{what:<11} group {group:<4} onym {:>10}B/s  raw {:>10}B/s  ratio {:.2}",
                 human(ours),
                 human(raw),
                 ours / raw
@@ -125,15 +132,19 @@ fn round(args: &StoreArgs, names: &[Name], packets: &[Vec<u8>], group: usize) ->
     }
     let raw = octets / began.elapsed().as_secs_f64();
 
+    let began = Instant::now();
+    let store = Store::open(Folder::open(&place.path().join("waits"))?, Options::default())?;
+    for many in packets.chunks(group) {
+        taken(store.apply(inserts(many))?)?;
+    }
+    let waits = octets / began.elapsed().as_secs_f64();
+    drop(store);
+
     let folder = place.path().join("store");
     let store = Store::open(Folder::open(&folder)?, Options::default())?;
     let began = Instant::now();
-    for many in packets.chunks(group) {
-        for answer in store.apply(many.iter().cloned().map(Change::insert).collect())? {
-            answer?;
-        }
-    }
-    let stored = octets / began.elapsed().as_secs_f64();
+    insert_ahead(&store, packets, group)?;
+    let ahead = octets / began.elapsed().as_secs_f64();
     drop(store);
 
     let began = Instant::now();
@@ -158,7 +169,35 @@ fn round(args: &StoreArgs, names: &[Name], packets: &[Vec<u8>], group: usize) ->
     let cat_cold = cat(&raw_file)?;
     let index = fs::metadata(folder.join("index.redb"))?.len() as f64;
     let overhead = index / packets.len() as f64;
-    Ok(Round { raw, store: stored, read, cat: cat_warm, read_cold, cat_cold, start_s, overhead })
+    Ok(Round { raw, waits, ahead, read, cat: cat_warm, read_cold, cat_cold, start_s, overhead })
+}
+
+fn inserts(packets: &[Vec<u8>]) -> Vec<Change> {
+    packets.iter().cloned().map(Change::insert).collect()
+}
+
+fn taken(answers: Vec<Result<Done, Refused>>) -> Result<()> {
+    answers.into_iter().try_for_each(|answer| Ok(answer.map(|_| ())?))
+}
+
+/// As a repository inserts: what comes next is asked for while what was asked for is written.
+fn insert_ahead(store: &Store, packets: &[Vec<u8>], group: usize) -> Result<()> {
+    let (say, hear) = channel();
+    let mut waiting = 0;
+    for many in packets.chunks(group) {
+        if waiting == AHEAD {
+            taken(hear.recv()?)?;
+            waiting -= 1;
+        }
+        let say = say.clone();
+        let done = move |answers| {
+            let _ = say.send(answers);
+        };
+        ensure!(store.try_apply(inserts(many), done).is_ok(), "the store's queue is full");
+        waiting += 1;
+    }
+    drop(say);
+    hear.iter().try_for_each(taken)
 }
 
 /// Octets a second of reading a file in order.
