@@ -57,7 +57,8 @@ class Bench(Backend):
     def measure(self, progress: Progress) -> None:
         """Call the function."""
         _, call = self._find()
-        work = self.raw / "files"
+        # Programs take absolute paths of sockets only.
+        work = self.raw.absolute() / "files"
         work.mkdir()
         try:
             rows = call(self.spec.bench.get("with", {}), self.spec.seed, work)
