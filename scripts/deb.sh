@@ -2,8 +2,9 @@
 # Debian packages of a built program: scripts/deb.sh BINARY [FOLDER]
 # Writes FOLDER/onym_VERSION_ARCH.deb and, where the program has line tables, onym-dbg with them
 # (target/deb). Needs dpkg-deb and binutils. VERSION: another one than that of Cargo.toml;
-# COMPRESS: gzip or zstd in place of xz, which is slow. For another machine than this: ARCH, its Debian
-# name, OBJCOPY, and RUNS, a program of the same version that runs here.
+# COMPRESS: gzip or zstd in place of xz, which is slow. SIZE_MAX: another bound of the program than 40 MB.
+# For another machine than this: ARCH, its Debian name, OBJCOPY, and RUNS, a program of the same version
+# that runs here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 binary=$(realpath "$1")
@@ -27,9 +28,12 @@ export SOURCE_DATE_EPOCH
 
 install -D -m 755 "$binary" "$tree/usr/bin/onym"
 "$objcopy" --strip-unneeded "$tree/usr/bin/onym"
+octets=$(stat -c %s "$tree/usr/bin/onym")
+[ "$octets" -lt "${SIZE_MAX:-40000000}" ] || { echo "deb: the program has $octets octets, and ${SIZE_MAX:-40000000} or more are too many to ship" >&2; exit 1; }
 for unit in onym onym-manager onym-repo; do
   install -D -m 644 "packaging/debian/$unit.service" "$tree/lib/systemd/system/$unit.service"
 done
+install -D -m 755 packaging/archive/restart "$tree/usr/lib/onym/restart"
 install -D -m 644 packaging/debian/onym.toml "$tree/etc/onym/onym.toml"
 install -d -m 755 "$tree/etc/onym/onym.toml.d"
 install -D -m 644 packaging/debian/onym-manager.default "$tree/etc/default/onym-manager"
@@ -55,7 +59,8 @@ gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
 } >"$doc/copyright"
 
 install -d "$tree/DEBIAN"
-install -m 755 packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm "$tree/DEBIAN/"
+install -m 755 packaging/debian/preinst packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm "$tree/DEBIAN/"
+sed -i "s/@VERSION@/$version/" "$tree/DEBIAN/preinst"
 printf '/etc/onym/onym.toml\n/etc/default/onym-manager\n/etc/default/onym-repo\n' >"$tree/DEBIAN/conffiles"
 control() { # PACKAGE SECTION DEPENDS DESCRIPTION TREE
   cat >"$5/DEBIAN/control" <<END

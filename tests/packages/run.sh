@@ -21,6 +21,14 @@ fail() { echo "packages: FAILED: $*" >&2; exit 1; }
 scripts/deb.sh "$binary" "$work/new" >/dev/null
 VERSION=0.0.9 scripts/deb.sh "$binary" "$work/old" >/dev/null
 new=$(ls "$work"/new/onym_*.deb) old=$(ls "$work"/old/onym_*.deb)
+# The next version and the one after it, with another program in them.
+for version in 0.2.0 0.3.0; do
+  dpkg-deb --raw-extract "$new" "$work/$version"
+  printf '#!/bin/sh\n' >"$work/$version/usr/bin/onym"
+  rm "$work/$version/DEBIAN/md5sums"
+  sed -i "s/^Version: .*/Version: $version/; s/^  own=.*/  own=$version/" "$work/$version"/DEBIAN/{control,preinst}
+  dpkg-deb --root-owner-group -Znone --build "$work/$version" "$work/$version.deb" >/dev/null
+done
 echo "package: $(stat -c %s "$new") octets, program $(dpkg-deb --fsys-tarfile "$new" | tar -tvf - ./usr/bin/onym | awk '{print $3}')"
 [ "$(dpkg-deb --fsys-tarfile "$new" | tar -tvf - ./usr/bin/onym | awk '{print $3}')" -lt 40000000 ] || fail "the program has 40 MB or more"
 mkdir "$work/again"
@@ -99,7 +107,7 @@ done
 start() {
   mkdir -p "$root/run/nfd"
   inside chown onym:onym /run/nfd
-  unshare --net chroot --userspec onym:onym "$root" /usr/bin/onym daemon --config /etc/onym/onym.toml 2>"$work/said" &
+  unshare --net sh -c 'ip link set lo up && exec "$@"' sh chroot --userspec onym:onym "$root" /usr/bin/onym daemon --config /etc/onym/onym.toml 2>"$work/said" &
   daemon=$!
   for _ in $(seq 300); do
     grep -q '^ready' "$work/said" && return
@@ -115,6 +123,7 @@ stop() {
   daemon=
 }
 start
+[ "$(inside onym strategy list --format nfdc | grep -c -e 'prefix=/ndn/broadcast .*/multicast/' -e 'prefix=/localhost .*/multicast/' -e 'prefix=/localhost/nfd .*/best-route/')" = 3 ] || fail "the strategies are not those of NFD"
 printf 'hello\n' >"$root/tmp/hello"
 chroot "$root" /usr/bin/env -i PATH=/usr/bin HOME=/root onym put /example/hello /tmp/hello >"$work/put" 2>&1 &
 put=$!
@@ -123,6 +132,24 @@ for _ in $(seq 300); do grep -q ready "$work/put" && break; sleep 0.1; done
 inside setpriv --reuid 65534 --clear-groups onym cs erase / >/dev/null 2>"$work/refused" && fail "a stranger emptied the cache"
 grep -q 'group' "$work/refused" || fail "the refusal does not name the group: $(cat "$work/refused")"
 kill $put; wait $put 2>/dev/null || true
+# What an upgrade does to a node that runs: what was changed by hand is there again.
+inside onym face create udp4://127.0.0.1:7000 >/dev/null
+inside onym route add /by-hand --via udp4://127.0.0.1:7000 --cost 7 >/dev/null
+inside onym strategy set /by-hand multicast >/dev/null
+by_hand() { inside onym route list --format nfdc | grep -c 'prefix=/by-hand .*origin=static cost=7 '; inside onym strategy list --format nfdc | grep -c 'prefix=/by-hand .*/multicast/'; }
+[ "$(by_hand | tr -d '\n')" = 11 ] || fail "what was changed by hand is not there"
+printf '#!/bin/sh\ntouch /tmp/stopped\nuntil [ -e /tmp/started ]; do sleep 0.1; done\n' >"$root/tmp/again"
+chmod +x "$root/tmp/again"
+inside /usr/lib/onym/restart /tmp/again >"$work/said" 2>&1 &
+restarts=$!
+for _ in $(seq 300); do [ ! -e "$root/tmp/stopped" ] || break; sleep 0.1; done
+stop
+start
+[ "$(by_hand | tr -d '\n')" = 00 ] || fail "the node was not started anew"
+touch "$root/tmp/started"
+wait $restarts || fail "the node is not started anew: $(cat "$work/said")"
+[ "$(by_hand | tr -d '\n')" = 11 ] || fail "what was changed by hand is lost: $(cat "$work/said")"
+rm "$root/tmp/again" "$root/tmp/stopped" "$root/tmp/started"
 stop
 
 # An upgrade keeps what was changed, and what a site added.
@@ -142,6 +169,21 @@ rm "$root/etc/apt/apt.conf.d/99test"
 inside onym daemon --config /etc/onym/onym.toml --print-config | grep -q 'packets_max = 1234' || fail "the upgrade lost a changed key"
 inside onym daemon --config /etc/onym/onym.toml --print-config | grep -q '^shards = 1$' || fail "the upgrade lost a drop-in"
 [ "$(cat "$root/var/lib/onym/state")" = kept ] || fail "the upgrade lost state"
+start
+stop
+
+# One version back; further back is refused with a sentence, and nothing is changed.
+cp "$work/0.2.0.deb" "$work/0.3.0.deb" "$root/tmp/"
+inside dpkg --force-confold --install /tmp/0.2.0.deb >/dev/null || fail "the next version does not install"
+inside dpkg --force-confold --install /tmp/onym.deb >/dev/null 2>&1 || fail "there is no way back from the next version"
+inside onym daemon --config /etc/onym/onym.toml --print-config | grep -q 'packets_max = 1234' || fail "going back lost a changed key"
+inside dpkg --force-confold --install /tmp/0.3.0.deb >/dev/null || fail "a later version does not install"
+inside dpkg --force-confold --install /tmp/onym.deb >/dev/null 2>"$work/said" && fail "two versions back in one step"
+grep -q 'next: install the version before 0.3.0' "$work/said" || fail "no next step: $(cat "$work/said")"
+[ "$(inside dpkg-query -W -f '${Version} ${db:Status-Status}' onym)" = "0.3.0 installed" ] || fail "a refused package changed something"
+inside dpkg --force-confold --install /tmp/0.2.0.deb >/dev/null 2>&1 || fail "there is no way back by one step"
+inside dpkg --force-confold --install /tmp/onym.deb >/dev/null 2>&1 || fail "there is no way back by a second step"
+[ "$(cat "$root/var/lib/onym/state")" = kept ] || fail "going back lost state"
 start
 stop
 

@@ -45,6 +45,13 @@ wait_for "a node that hangs is not started anew" again
 say "a node that hung was started anew by the watchdog"
 got() { [ "$(onym get /kept/hello 2>/dev/null)" = hello ]; }
 wait_for "the repository is not found again after its node" got
+onym face create udp4://127.0.0.1:7000 >/dev/null && onym route add /by-hand --via udp4://127.0.0.1:7000 >/dev/null || fail "no route by hand"
+before=$(pid onym)
+dpkg --install /root/onym.deb >/tmp/said 2>&1 || fail "the package does not upgrade: $(cat /tmp/said)"
+again || fail "the upgrade did not start the node anew"
+onym route list --format nfdc | grep -q 'prefix=/by-hand ' || fail "the upgrade lost a route: $(cat /tmp/said)"
+wait_for "the upgrade lost a stored object" got
+say "upgraded: no route and no object is lost"
 for unit in onym onym-repo onym-manager; do
   say "$(systemd-analyze security --no-pager $unit 2>/dev/null | tail -1 | sed 's/[^[:print:]]//g')"
 done
