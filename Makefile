@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 OUT = $${CARGO_TARGET_DIR:-target}
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build static deb deb-arm64 archive rpm wheel packages-vm docs semver s3-test docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz builds gen install clean setup-base setup-test
+.PHONY: help demo test check build static deb deb-arm64 archive rpm wheel packages-vm docs semver s3-test docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz advisories builds gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -108,6 +108,9 @@ kernel-debug-test: setup-base ## the same on a kernel with KASAN, lockdep and km
 
 fuzz: setup-base ## each fuzz target for FUZZ_SECONDS (60); libFuzzer with the nightly compiler, else the stable driver
 	scripts/fuzz.sh
+
+advisories:      ## Cargo.lock against the known advisories about Rust crates (their database, cloned or given)
+	scripts/advisories.py
 
 builds: setup-base ## each library alone and with its features, and all by the oldest compiler promised (minutes)
 	$(XTASK) builds
