@@ -29,6 +29,7 @@ container() {
 of() { docker inspect --format "$2" "$(container "$1")"; }
 onym_in() { local node=$1; shift; docker exec "$(container "$node")" onym "$@"; }
 
+docker-compose --file packaging/image/compose.yaml --file packaging/image/monitoring.yaml config --quiet || fail "monitoring.yaml is wrong"
 scripts/image.sh "$program" "$tag"
 [ "$(docker image inspect --format '{{.Config.User}}' "$tag")" = 10001:10001 ] || fail "it runs as another user"
 
@@ -36,7 +37,8 @@ docker-compose --file packaging/image/compose.yaml up --detach 2>"$work/up" || {
 ended() { [ "$(of consumer '{{.State.Running}} {{.State.ExitCode}}')" = "false 0" ]; }
 until_true 60 ended || fail "the consumer did not get the file"
 docker cp "$(container consumer):/var/lib/onym/program" "$work/program" >/dev/null
-cmp "$program" "$work/program"
+docker cp "$(container producer):/bin/onym" "$work/put" >/dev/null
+cmp "$work/put" "$work/program"
 for node in n1 n2 n3; do
   healthy() { [ "$(of $node '{{.State.Health.Status}}')" = healthy ]; }
   until_true 30 healthy || fail "$node is not healthy"
