@@ -19,7 +19,7 @@ mod wake;
 pub mod websocket;
 pub mod wrap;
 
-pub use bridge::BridgedFace;
+pub use bridge::{BridgedFace, BridgedListener};
 pub use certificate::Certificate;
 pub use error::FaceError;
 pub use ether::{EtherFace, EtherListener};

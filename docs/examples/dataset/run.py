@@ -138,6 +138,8 @@ def hashed(net: Network, data: Data, readers: list[list[object]]) -> list[str]:
 
 def by_onym(net: Network, data: Data):
     onym, sockets = shutil.which("onym"), {}
+    if onym is None:
+        raise SystemExit("onym is not on PATH: PATH=$PWD/target/release:$PATH")
     spaces = (net.origin, net.router, *net.nodes)
     for space in spaces:
         sockets[space] = f"unix://{data.folder}/{space}.sock"

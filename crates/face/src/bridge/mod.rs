@@ -4,10 +4,12 @@
 
 mod arrivals;
 mod link;
+mod listener;
 mod unfinished;
 
 pub(crate) use arrivals::Arrivals;
 pub(crate) use link::Link;
+pub use listener::BridgedListener;
 pub(crate) use unfinished::{Handshakes, Place};
 
 use crate::face::{Counters, Face, Flush, Ready, Transport};

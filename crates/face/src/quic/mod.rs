@@ -19,15 +19,12 @@ mod task;
 #[cfg(feature = "quic")]
 mod task;
 
-use crate::bridge::{Arrivals, BridgedFace, Ends, Link};
+use crate::bridge::{Arrivals, BridgedFace, BridgedListener, Ends, Link};
 use crate::certificate::{Certificate, certificates};
-use crate::face::{Ready, Transport};
-use crate::listen::{Incoming, Listener};
+use crate::face::Transport;
 use crate::websocket::Gate;
 use crate::{FaceError, FaceUri, uri};
-use onym_frame::BufPool;
 use onym_wire::mgmt::Scope;
-use rustix::fd::{AsFd, BorrowedFd};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -57,16 +54,6 @@ pub fn connect(remote: SocketAddr, peers: Option<&Path>) -> Result<BridgedFace, 
     Ok(face(link, Ends::towards(remote)))
 }
 
-/// Accepts QUIC connections of nodes, and WebTransport sessions of browsers that a gate lets in. The
-/// path that a browser asks for does not matter.
-#[derive(Debug)]
-pub struct QuicListener {
-    uri: FaceUri,
-    address: SocketAddr,
-    arrivals: Arc<Arrivals>,
-    stop: Arc<Notify>,
-}
-
 /// What all connections to one listener share.
 #[cfg_attr(not(feature = "quic"), allow(dead_code))]
 struct Door {
@@ -76,54 +63,22 @@ struct Door {
     stop: Arc<Notify>,
 }
 
-impl QuicListener {
-    /// Listens at `address` (port 0: one that is free), with a certificate of
-    /// [`Certificate::load_quic`].
-    ///
-    /// # Errors
-    /// [`FaceError::Io`], for instance when the port is taken.
-    pub fn bind(
-        address: SocketAddr,
-        gate: Gate,
-        certificate: Arc<Certificate>,
-    ) -> Result<Self, FaceError> {
-        let (arrivals, stop) = (Arrivals::new()?, Arc::new(Notify::new()));
-        let shared = (Arc::clone(&arrivals), Arc::clone(&stop));
-        let door = Door { gate, certificate, arrivals: shared.0, stop: shared.1 };
-        let address = task::listen(address, door)?;
-        Ok(Self { uri: FaceUri::Quic(uri::endpoint(address)), address, arrivals, stop })
-    }
-
-    /// Where it listens.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-}
-
-impl Listener for QuicListener {
-    fn local_uri(&self) -> &FaceUri {
-        &self.uri
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.arrivals.as_fd()
-    }
-
-    fn accept(
-        &mut self,
-        _pool: &mut BufPool,
-        budget: usize,
-        out: &mut Vec<Incoming>,
-    ) -> Result<Ready, FaceError> {
-        Ok(self.arrivals.take(budget, out))
-    }
-}
-
-impl Drop for QuicListener {
-    fn drop(&mut self) {
-        self.stop.notify_one();
-    }
+/// Listens at `address` (port 0: one that is free), with a certificate of [`Certificate::load_quic`],
+/// for connections of nodes, and for WebTransport sessions of browsers that `gate` lets in. The path
+/// that a browser asks for does not matter.
+///
+/// # Errors
+/// [`FaceError::Io`], for instance when the port is taken.
+pub fn listen(
+    address: SocketAddr,
+    gate: Gate,
+    certificate: Arc<Certificate>,
+) -> Result<BridgedListener, FaceError> {
+    let (arrivals, stop) = (Arrivals::new()?, Arc::new(Notify::new()));
+    let shared = (Arc::clone(&arrivals), Arc::clone(&stop));
+    let door = Door { gate, certificate, arrivals: shared.0, stop: shared.1 };
+    let address = task::listen(address, door)?;
+    Ok(BridgedListener { uri: FaceUri::Quic(uri::endpoint(address)), address, arrivals, stop })
 }
 
 #[cfg(feature = "quic")]

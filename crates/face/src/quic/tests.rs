@@ -1,8 +1,8 @@
 use super::*;
 use crate::alpn::{BROWSERS, PROTOCOLS};
 use crate::tests::{accept, certified, frame, until};
-use crate::{CHUNK_LEN, Face};
-use onym_frame::TxQueue;
+use crate::{CHUNK_LEN, Face, Incoming, Listener as _};
+use onym_frame::{BufPool, TxQueue};
 use quinn::{Connection, Endpoint, RecvStream, SendStream};
 use std::collections::HashSet;
 use std::net::UdpSocket;
@@ -13,15 +13,15 @@ use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn listener_with(gate: Gate) -> (TempDir, QuicListener) {
+fn listener_with(gate: Gate) -> (TempDir, BridgedListener) {
     let folder = tempfile::tempdir().unwrap();
     let [chain, key] = certified(folder.path(), "node");
     let certificate = Certificate::load_quic(&chain, &key).unwrap();
-    let listener = QuicListener::bind("127.0.0.1:0".parse().unwrap(), gate, certificate).unwrap();
+    let listener = listen("127.0.0.1:0".parse().unwrap(), gate, certificate).unwrap();
     (folder, listener)
 }
 
-fn listener() -> (TempDir, QuicListener) {
+fn listener() -> (TempDir, BridgedListener) {
     listener_with(Gate::default())
 }
 

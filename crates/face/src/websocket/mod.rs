@@ -7,16 +7,13 @@ mod task;
 
 pub use gate::Gate;
 
-use crate::bridge::{Arrivals, BridgedFace, Ends, Link};
+use crate::bridge::{Arrivals, BridgedFace, BridgedListener, Ends, Link};
 use crate::certificate::Certificate;
-use crate::face::{Ready, Transport};
-use crate::listen::{Incoming, Listener};
+use crate::face::Transport;
 use crate::stream::tcp::{self, is_loopback};
 use crate::{FaceError, FaceUri, uri};
-use onym_frame::BufPool;
 use onym_wire::PACKET_LEN_MAX;
 use onym_wire::mgmt::Scope;
-use rustix::fd::{AsFd, BorrowedFd};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,93 +58,36 @@ fn connect_with(
     Ok(face)
 }
 
-/// Accepts WebSocket connections. The path that a client asks for does not matter.
-#[derive(Debug)]
-pub struct WebSocketListener {
-    uri: FaceUri,
+/// Listens at `address` (port 0: one that is free) for those whom `gate` lets in; with `certificate`
+/// by TLS (`wss`). The path that a client asks for does not matter.
+///
+/// # Errors
+/// [`FaceError::Io`], for instance when the port is taken.
+pub fn listen(
     address: SocketAddr,
-    arrivals: Arc<Arrivals>,
-    stop: Arc<Notify>,
+    gate: Gate,
+    certificate: Option<Arc<Certificate>>,
+) -> Result<BridgedListener, FaceError> {
+    listen_with(address, gate, certificate, PING_EVERY)
 }
 
-impl WebSocketListener {
-    /// Listens at `address` (port 0: one that is free) for those whom `gate` lets in.
-    ///
-    /// # Errors
-    /// [`FaceError::Io`], for instance when the port is taken.
-    pub fn bind(address: SocketAddr, gate: Gate) -> Result<Self, FaceError> {
-        Self::bind_with(address, gate, PING_EVERY)
-    }
-
-    /// The same with TLS (`wss`), by the certificate of these files.
-    ///
-    /// # Errors
-    /// As [`Self::bind`].
-    pub fn bind_tls(
-        address: SocketAddr,
-        gate: Gate,
-        certificate: Arc<Certificate>,
-    ) -> Result<Self, FaceError> {
-        Self::open(address, gate, Some(certificate), PING_EVERY)
-    }
-
-    fn bind_with(address: SocketAddr, gate: Gate, ping_every: Duration) -> Result<Self, FaceError> {
-        Self::open(address, gate, None, ping_every)
-    }
-
-    fn open(
-        address: SocketAddr,
-        gate: Gate,
-        certificate: Option<Arc<Certificate>>,
-        ping_every: Duration,
-    ) -> Result<Self, FaceError> {
-        let runtime = task::runtime()?;
-        let listening = |e| FaceError::io("listening for WebSocket connections", e);
-        let socket: std::net::TcpListener = tcp::bound(address).map_err(listening)?.into();
-        socket.set_nonblocking(true).map_err(listening)?;
-        let address = socket.local_addr().map_err(listening)?;
-        let listener = Self {
-            uri: FaceUri::WebSocket(uri::endpoint(address), String::new()),
-            address,
-            arrivals: Arrivals::new()?,
-            stop: Arc::default(),
-        };
-        let arrivals = Arc::clone(&listener.arrivals);
-        let door = Arc::new(task::Door { gate, certificate, arrivals, ping_every });
-        runtime.spawn(task::listen(socket, door, Arc::clone(&listener.stop)));
-        Ok(listener)
-    }
-
-    /// Where it listens.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-}
-
-impl Listener for WebSocketListener {
-    fn local_uri(&self) -> &FaceUri {
-        &self.uri
-    }
-
-    fn fd(&self) -> BorrowedFd<'_> {
-        self.arrivals.as_fd()
-    }
-
-    fn accept(
-        &mut self,
-        _pool: &mut BufPool,
-        budget: usize,
-        out: &mut Vec<Incoming>,
-    ) -> Result<Ready, FaceError> {
-        Ok(self.arrivals.take(budget, out))
-    }
-}
-
-impl Drop for WebSocketListener {
-    fn drop(&mut self) {
-        self.stop.notify_one();
-    }
+fn listen_with(
+    address: SocketAddr,
+    gate: Gate,
+    certificate: Option<Arc<Certificate>>,
+    ping_every: Duration,
+) -> Result<BridgedListener, FaceError> {
+    let runtime = task::runtime()?;
+    let listening = |e| FaceError::io("listening for WebSocket connections", e);
+    let socket: std::net::TcpListener = tcp::bound(address).map_err(listening)?.into();
+    socket.set_nonblocking(true).map_err(listening)?;
+    let address = socket.local_addr().map_err(listening)?;
+    let uri = FaceUri::WebSocket(uri::endpoint(address), String::new());
+    let (arrivals, stop) = (Arrivals::new()?, Arc::new(Notify::new()));
+    let shared = Arc::clone(&arrivals);
+    let door = Arc::new(task::Door { gate, certificate, arrivals: shared, ping_every });
+    runtime.spawn(task::listen(socket, door, Arc::clone(&stop)));
+    Ok(BridgedListener { uri, address, arrivals, stop })
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 use super::*;
-use crate::CHUNK_LEN;
-use crate::Face;
 use crate::tests::{accept, certified, check, until};
+use crate::{CHUNK_LEN, Face, Listener as _};
 use futures_util::{SinkExt, StreamExt};
-use onym_frame::TxQueue;
+use onym_frame::{BufPool, TxQueue};
 use tokio_tungstenite::tungstenite::Message;
 
 /// A gate as by default, whose applications on this machine are local.
@@ -13,7 +12,7 @@ fn local() -> Gate {
 
 #[test]
 fn frames_of_all_lengths_cross_a_websocket_in_order() {
-    let mut listener = WebSocketListener::bind("127.0.0.1:0".parse().unwrap(), local()).unwrap();
+    let mut listener = listen("127.0.0.1:0".parse().unwrap(), local(), None).unwrap();
     let mut a = connect(listener.address(), "/any/path").unwrap();
     let mut b = accept(&mut listener);
     assert_eq!((a.scope(), b.scope()), (Scope::Local, Scope::Local));
@@ -53,7 +52,7 @@ fn foreign_client(address: SocketAddr, messages: Vec<Message>) -> std::thread::J
 
 #[test]
 fn a_message_that_is_not_one_element_is_a_counted_drop() {
-    let mut listener = WebSocketListener::bind("127.0.0.1:0".parse().unwrap(), local()).unwrap();
+    let mut listener = listen("127.0.0.1:0".parse().unwrap(), local(), None).unwrap();
     let binary = |bytes: &'static [u8]| Message::Binary(bytes.into());
     let messages =
         vec![binary(b"\x05\x01ab"), binary(b"\x05\x09"), "text".into(), binary(b"\x05\x01a")];
@@ -75,8 +74,7 @@ fn a_message_that_is_not_one_element_is_a_counted_drop() {
 #[test]
 fn a_peer_that_does_not_answer_pings_is_given_up() {
     let every = Duration::from_millis(50);
-    let mut listener =
-        WebSocketListener::bind_with("127.0.0.1:0".parse().unwrap(), local(), every).unwrap();
+    let mut listener = listen_with("127.0.0.1:0".parse().unwrap(), local(), None, every).unwrap();
     // A peer that makes the handshake and then never reads.
     let mut stream = std::net::TcpStream::connect(listener.address()).unwrap();
     let request = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
@@ -104,7 +102,7 @@ fn status(address: SocketAddr, fields: &str) -> String {
 
 #[test]
 fn a_page_that_is_not_allowed_is_told_403_and_gets_no_face() {
-    let mut listener = WebSocketListener::bind("127.0.0.1:0".parse().unwrap(), local()).unwrap();
+    let mut listener = listen("127.0.0.1:0".parse().unwrap(), local(), None).unwrap();
     let at = listener.address();
     let foreign = format!("Host: {at}\r\nOrigin: https://evil.example\r\n");
     assert!(status(at, &foreign).contains("403"), "{}", status(at, &foreign));
@@ -121,7 +119,7 @@ fn a_page_that_is_not_allowed_is_told_403_and_gets_no_face() {
 
 #[test]
 fn connections_that_say_nothing_do_not_lock_others_out() {
-    let mut listener = WebSocketListener::bind("127.0.0.1:0".parse().unwrap(), local()).unwrap();
+    let mut listener = listen("127.0.0.1:0".parse().unwrap(), local(), None).unwrap();
     let mut silent: Vec<std::net::TcpStream> =
         (0..400).map(|_| std::net::TcpStream::connect(listener.address()).unwrap()).collect();
     let start = std::time::Instant::now();
@@ -168,7 +166,7 @@ fn browsers_are_met_by_tls_with_the_certificate_that_is_in_the_files_now() {
     std::fs::copy(&chain, &first).unwrap();
     let certificate = Certificate::load(&chain, &key).unwrap();
     let at = "127.0.0.1:0".parse().unwrap();
-    let mut listener = WebSocketListener::bind_tls(at, local(), certificate).unwrap();
+    let mut listener = listen(at, local(), Some(certificate)).unwrap();
     assert!(reaches(listener.address(), &first));
     let mut face = accept(&mut listener);
     let (mut pool, mut out) = (BufPool::new(CHUNK_LEN, 4), Vec::new());

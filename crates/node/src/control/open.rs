@@ -1,12 +1,12 @@
 //! Listeners of the configuration, opened before the node says that it is ready.
 
-use crate::config::Config;
+use crate::config::{Config, OneOrMany};
 use onym_face::ether::{EtherFace, EtherListener};
-use onym_face::quic::QuicListener;
 use onym_face::udp::{Loopback, UdpListener, UdpMulticastFace};
-use onym_face::websocket::{Gate, WebSocketListener};
+use onym_face::websocket::{self, Gate};
 use onym_face::{
-    Certificate, Face, FaceError, Listener, RingPolicy, UnixListener, tcp::TcpListener,
+    BridgedListener, Certificate, Face, FaceError, Listener, RingPolicy, UnixListener, quic,
+    tcp::TcpListener,
 };
 use onym_sys::netdev::{self, Interface};
 use std::net::SocketAddr;
@@ -140,7 +140,7 @@ fn lacks_ipv6(address: SocketAddr, error: &FaceError) -> bool {
 }
 
 /// The addresses of a `listen` key, which were checked.
-pub(crate) fn addresses(list: &crate::config::OneOrMany) -> impl Iterator<Item = SocketAddr> {
+pub(crate) fn addresses(list: &OneOrMany) -> impl Iterator<Item = SocketAddr> {
     list.0.iter().filter_map(|a| a.parse().ok())
 }
 
@@ -193,17 +193,35 @@ fn gate(config: &Config) -> Gate {
     Gate { origins: keys.origins.0.clone(), hosts: keys.hosts.0.clone(), local: keys.local }
 }
 
-fn open_websocket(config: &Config, opened: &mut Opened) -> Result<(), String> {
-    let (keys, gate) = (&config.faces.websocket, gate(config));
-    for address in addresses(&keys.listen) {
-        match WebSocketListener::bind(address, gate.clone()) {
+/// Listens at each address of a `listen` key; what it found is `listening`.
+fn open_bridged(
+    key: &str,
+    list: &OneOrMany,
+    opened: &mut Opened,
+    listening: fn(&mut Bound) -> &mut Vec<SocketAddr>,
+    listen: impl Fn(SocketAddr) -> Result<BridgedListener, FaceError>,
+) -> Result<(), String> {
+    for address in addresses(list) {
+        match listen(address) {
             Ok(listener) => {
-                opened.bound.websocket.push(listener.address());
+                listening(&mut opened.bound).push(listener.address());
                 opened.push(Box::new(listener));
             }
-            Err(error) => refused("faces.websocket.listen", address, &error, opened)?,
+            Err(error) => refused(key, address, &error, opened)?,
         }
     }
+    Ok(())
+}
+
+fn open_websocket(config: &Config, opened: &mut Opened) -> Result<(), String> {
+    let (keys, gate) = (&config.faces.websocket, gate(config));
+    open_bridged(
+        "faces.websocket.listen",
+        &keys.listen,
+        opened,
+        |b| &mut b.websocket,
+        |address| websocket::listen(address, gate.clone(), None),
+    )?;
     let (Some(certificate), Some(key)) = (&keys.tls_certificate, &keys.tls_key) else {
         return Ok(());
     };
@@ -212,16 +230,13 @@ fn open_websocket(config: &Config, opened: &mut Opened) -> Result<(), String> {
     }
     let certificate = Certificate::load(certificate, key)
         .map_err(|e| format!("faces.websocket.tls_certificate, tls_key: {e}"))?;
-    for address in addresses(&keys.tls_listen) {
-        match WebSocketListener::bind_tls(address, gate.clone(), Arc::clone(&certificate)) {
-            Ok(listener) => {
-                opened.bound.websocket.push(listener.address());
-                opened.push(Box::new(listener));
-            }
-            Err(error) => refused("faces.websocket.tls_listen", address, &error, opened)?,
-        }
-    }
-    Ok(())
+    open_bridged(
+        "faces.websocket.tls_listen",
+        &keys.tls_listen,
+        opened,
+        |b| &mut b.websocket,
+        |address| websocket::listen(address, gate.clone(), Some(Arc::clone(&certificate))),
+    )
 }
 
 fn open_quic(config: &Config, opened: &mut Opened) -> Result<(), String> {
@@ -234,16 +249,13 @@ fn open_quic(config: &Config, opened: &mut Opened) -> Result<(), String> {
     }
     let certificate = Certificate::load_quic(certificate, key)
         .map_err(|e| format!("faces.quic.certificate, key: {e}"))?;
-    for address in addresses(&keys.listen) {
-        match QuicListener::bind(address, gate(config), Arc::clone(&certificate)) {
-            Ok(listener) => {
-                opened.bound.quic.push(listener.address());
-                opened.push(Box::new(listener));
-            }
-            Err(error) => refused("faces.quic.listen", address, &error, opened)?,
-        }
-    }
-    Ok(())
+    open_bridged(
+        "faces.quic.listen",
+        &keys.listen,
+        opened,
+        |b| &mut b.quic,
+        |address| quic::listen(address, gate(config), Arc::clone(&certificate)),
+    )
 }
 
 fn open_multicast(config: &Config, opened: &mut Opened) -> Result<(), String> {
