@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 OUT = $${CARGO_TARGET_DIR:-target}
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build static deb deb-arm64 archive rpm wheel packages-vm docs semver s3-test docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz advisories builds gen install clean setup-base setup-test
+.PHONY: help demo test check build static deb deb-arm64 archive rpm wheel packages-vm docs reproducible semver s3-test docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz advisories builds gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -116,6 +116,9 @@ builds: setup-base ## each library alone and with its features, and all by the o
 	$(XTASK) builds
 	rustup toolchain install --profile minimal $$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 	$(XTASK) builds oldest
+
+reproducible: setup-base ## two builds of the last commit, from nothing: the same program, the same packages (two release builds)
+	scripts/reproducible.sh
 
 semver: setup-base ## what of the Rust client's interface changed since the last release (cargo-semver-checks, built once)
 	scripts/semver.sh

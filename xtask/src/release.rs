@@ -1,9 +1,10 @@
 //! A release by one command: `xtask release VERSION [--dry-run] [--no-build]`.
 //!
 //! The version is written where it stands, the changelog cut, the commit made and tagged, then
-//! packages, archive, wheel, bill of materials and checksums are put into `target/release-VERSION`. A
-//! dry run says all of that and writes nothing.
+//! packages, archive, wheel, bill of materials, provenance and checksums are put into
+//! `target/release-VERSION`. A dry run says all of that and writes nothing.
 
+mod provenance;
 mod sums;
 
 use crate::tidy;
@@ -38,7 +39,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if words.is_dry {
         println!("would commit \"Release {version}\" and tag it v{version}");
         println!(
-            "would write target/release-{version}: packages, archive, wheel, SBOM, SHA256SUMS"
+            "would write target/release-{version}: packages, archive, wheel, SBOM, provenance, SHA256SUMS"
         );
         println!("the section of the changelog:\n{}", section(&changes, version));
         return Ok(());
@@ -167,7 +168,7 @@ fn git(root: &Path, words: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
-/// Packages, archive, wheel, bill of materials, checksums.
+/// Packages, archive, wheel, bill of materials, provenance, checksums.
 fn build(root: &Path, version: &str) -> Result<()> {
     let folder = root.join(format!("target/release-{version}"));
     fs::create_dir_all(&folder)?;
@@ -186,6 +187,7 @@ fn build(root: &Path, version: &str) -> Result<()> {
         }
     }
     crate::sbom::write(root, &folder.join(format!("onym-{version}.cdx.json")))?;
+    provenance::write(root, &folder, version)?;
     sums::write(&folder)?;
     println!("{} is ready: `sha256sum --check SHA256SUMS` there", folder.display());
     Ok(())

@@ -11,7 +11,8 @@ fn tree() -> tempfile::TempDir {
         fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
         fs::write(root.join(path), text).unwrap();
     };
-    write("Cargo.toml", "[workspace.package]\nversion = \"0.1.0\"\n");
+    let repository = "repository = \"https://example.invalid/onym\"";
+    write("Cargo.toml", &format!("[workspace.package]\nversion = \"0.1.0\"\n{repository}\n"));
     write("Cargo.lock", LOCK);
     write("CHANGELOG.md", CHANGELOG);
     for (path, before, after) in PLACES {
@@ -103,4 +104,28 @@ fn sums_are_those_that_sha256sum_checks() {
         .status()
         .unwrap();
     assert!(checked.success());
+}
+
+#[test]
+fn provenance_names_each_file_the_commit_and_the_compiler() {
+    let place = tree();
+    let root = place.path();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.deb"), "x").unwrap();
+    fs::write(folder.path().join("SHA256SUMS"), "of before").unwrap();
+    provenance::write(root, folder.path(), "0.2.0").unwrap();
+    let text = read(folder.path(), "onym-0.2.0.provenance.json").unwrap();
+    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let x = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881";
+    assert_eq!(told["subject"], serde_json::json!([{"name": "a.deb", "digest": {"sha256": x}}]));
+    let of = &told["predicate"]["buildDefinition"]["resolvedDependencies"];
+    let head = git(root, &["rev-parse", "HEAD"]).unwrap();
+    assert_eq!(of[0]["digest"]["gitCommit"], head.trim());
+    assert_eq!(of[1]["digest"]["sha256"].as_str().map(str::len), Some(64));
+    assert!(of[2]["name"].as_str().unwrap().starts_with("rustc "), "{text}");
+    // The sums have it, too.
+    sums::write(folder.path()).unwrap();
+    let sums = read(folder.path(), "SHA256SUMS").unwrap();
+    assert!(sums.contains(&format!("{x}  a.deb\n")), "{sums}");
+    assert!(sums.contains("  onym-0.2.0.provenance.json\n") && sums.lines().count() == 2, "{sums}");
 }
