@@ -8,7 +8,7 @@ const UPLOT = "node_modules/uplot/dist/uPlot.min.css";
 // What is bundled from others stands in the page with its licence.
 const PAGES = [
   { of: "manager", styles: [UPLOT, "src/shared/style.css"], others: ["@dagrejs/dagre", "@dagrejs/graphlib", "uplot"] },
-  { of: "console", from: "node", styles: [UPLOT, "src/shared/style.css", "src/shared/table.css", "src/node/node.css"], others: ["uplot"] },
+  { of: "console", from: "node", styles: [UPLOT, "src/shared/style.css", "src/shared/table.css", "src/node/node.css"], others: ["@dagrejs/dagre", "@dagrejs/graphlib", "uplot"] },
 ];
 
 async function licence(name) {

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { end, faultsOf, launch, onym, said } from "./browser.mjs";
 import { fakes } from "./fakes.mjs";
+import { maps } from "./maps.mjs";
 
 const state = mkdtempSync(join(tmpdir(), "onym-console-"));
 const socket = join(state, "nfd.sock");
@@ -33,7 +34,7 @@ function address() {
 }
 
 before(async () => {
-  const sets = [`faces.unix.path=${socket}`, "faces.udp.listen=", "faces.tcp.listen=", "faces.websocket.listen=", "shards=1"];
+  const sets = [`faces.unix.path=${socket}`, "faces.udp.listen=", "faces.tcp.listen=", "faces.websocket.listen=", "shards=1", "push.enabled=true", "push.node=a1", "routing.network=/lab", "routing.router=/lab/a", "routing.insecure=true", `routing.folder=${join(state, "routing")}`];
   daemon = spawn(onym, ["daemon", ...sets.flatMap((set) => ["--set", set])], { stdio: ["ignore", "pipe", "pipe"], env });
   await Promise.race(["stdout", "stderr"].map((side) => said(daemon, side, (line) => (line === "ready" ? true : undefined))));
   console_ = spawn(onym, ["console", "--listen", "127.0.0.1:0"], { stdio: ["pipe", "pipe", "pipe"], env });
@@ -66,7 +67,7 @@ const row = (page, text) => page.locator(".row:not([hidden])", { hasText: text }
 test("the node, its faces, tables and verdicts are shown without an error", async () => {
   const { page, faults, close } = await open();
   await page.locator("dd", { hasText: /^0\.\d/ }).first().waitFor();
-  for (const view of ["faces", "routes", "strategies", "store", "live", "ask", "overview"]) {
+  for (const view of ["faces", "routes", "strategies", "store", "routing", "push", "live", "ask", "overview"]) {
     await page.locator(`nav a[href="#${view}"]`).click();
     await page.locator(`nav a[href="#${view}"][aria-current=page]`).waitFor();
     assert.ok(await page.locator("#view > div").isVisible(), view);
@@ -178,15 +179,70 @@ test("live packets come with their verdict, and explain says why", async () => {
   await close();
 });
 
+test("the node's router and push half are on their maps", async () => {
+  const { page, faults, close } = await open("routing");
+  await page.getByRole("button", { name: "/lab/a: this router" }).waitFor();
+  await page.locator('nav a[href="#push"]').click();
+  const own = page.getByRole("button", { name: /a1: this node/ });
+  await own.focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".chosen dd", { hasText: "rendezvous, topology" }).waitFor();
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test("the routing map shows links, ways, who announces what, and who does not hear", async () => {
+  const { page, faults, close } = await open("routing", {}, (page) => maps(page));
+  await page.getByRole("button", { name: "/net/r9: cost 3 · 0 prefixes" }).waitFor();
+  assert.equal(await page.locator(".map .node").count(), 14);
+  // A line that is level has no height, and counts as unseen.
+  for (const said of ["link /net/r0 to /net/r2: cost 2", "way /net/r1 to /net/r9: cost 3"]) await page.getByRole("img", { name: said }).waitFor({ state: "attached" });
+  assert.equal(await page.locator(".map .link.down").count(), 1);
+  // A prefix leads to who announces it, a router to what it announces.
+  await page.getByLabel("Filter prefixes").fill("r2/p1");
+  await row(page, "/net/r2/p1").click();
+  await page.locator(".chosen h2", { hasText: "/net/r2" }).waitFor();
+  await page.locator(".chosen dd", { hasText: "/net/r2/p0  /net/r2/p1" }).waitFor();
+  await page.locator(".chosen dd", { hasText: "2.50 ms" }).waitFor();
+  assert.equal(await page.locator(".map .node.chosen").count(), 1);
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test("the tree of an item is drawn in the map with its filter and what that matches beside it", async () => {
+  const { page, faults, close } = await open("push", {}, (page) => maps(page));
+  await page.getByRole("button", { name: /^40: this node/ }).waitFor();
+  assert.equal(await page.locator(".map .link.tree").count(), 0);
+  await row(page, "/sensors/roof").click();
+  await page.locator(".map .link.tree").first().waitFor();
+  assert.equal(await page.locator(".map .link.tree").count(), 4);
+  assert.equal(await page.locator(".map .link.stray").count(), 1);
+  await page.locator(".chosen dd", { hasText: "flat, table 3, 25 ones of 256: 00c0ffee" }).waitFor();
+  await page.getByRole("button", { name: "53: subscriber" }).waitFor();
+  assert.deepEqual(faults, []);
+  await close();
+});
+
+test("of a large map the nearest are drawn, and the rest is told", async () => {
+  const { page, faults, close } = await open("push", {}, (page) => maps(page, { nodes: 400 }));
+  await page.locator(".map .note", { hasText: "300 more are not drawn" }).waitFor();
+  assert.equal(await page.locator(".map .node").count(), 100);
+  assert.deepEqual(faults, []);
+  await close();
+});
+
 test("text of the network is never taken as markup", async () => {
   const evil = "<img src=x onerror=alert(1)>";
-  const { page, faults, close } = await open("faces", {}, (page) => fakes(page, { faces: 3, routes: 3, evil }));
+  const { page, faults, close } = await open("faces", {}, async (page) => {
+    await fakes(page, { faces: 3, routes: 3, evil });
+    await maps(page, { evil });
+  });
   await row(page, evil).first().waitFor();
   await row(page, evil).first().click();
   await page.locator(".chosen dd", { hasText: evil }).first().waitFor();
-  for (const view of ["routes", "overview"]) {
+  for (const view of ["routes", "routing", "push", "overview"]) {
     await page.locator(`nav a[href="#${view}"]`).click();
-    await page.getByText(evil).first().waitFor();
+    await page.getByText(evil).filter({ visible: true }).first().waitFor();
   }
   assert.equal(await page.locator("img").count(), 0);
   const made = await page.evaluate(() => { try { document.body.innerHTML = "<b>x</b>"; return true; } catch { return false; } });
@@ -232,8 +288,11 @@ test("10,000 routes and 2,000 faces scroll", async () => {
 });
 
 test("everything that can be used has a name, and tables say where a row is", async () => {
-  const { page, close } = await open("overview", {}, (page) => fakes(page, { faces: 40, routes: 40 }));
-  for (const view of ["overview", "faces", "routes", "strategies", "store", "live", "ask"]) {
+  const { page, close } = await open("overview", {}, async (page) => {
+    await fakes(page, { faces: 40, routes: 40 });
+    await maps(page);
+  });
+  for (const view of ["overview", "faces", "routes", "strategies", "store", "routing", "push", "live", "ask"]) {
     await page.locator(`nav a[href="#${view}"]`).click();
     await page.locator(`#view[aria-label]`).waitFor();
     const nameless = await page.evaluate(() => [...document.querySelectorAll("button, input, select, a, [tabindex='0'], [role=img], [role=grid], section")]
@@ -250,8 +309,11 @@ test("everything that can be used has a name, and tables say where a row is", as
 
 test("it is readable on a phone, dark and light", async () => {
   for (const colorScheme of ["dark", "light"]) {
-    const { page, close } = await open("overview", { viewport: { width: 360, height: 740 }, colorScheme, hasTouch: true }, (page) => fakes(page, { faces: 50, routes: 50 }));
-    for (const view of ["overview", "faces", "routes", "strategies", "store", "live", "ask"]) {
+    const { page, close } = await open("overview", { viewport: { width: 360, height: 740 }, colorScheme, hasTouch: true }, async (page) => {
+      await fakes(page, { faces: 50, routes: 50 });
+      await maps(page);
+    });
+    for (const view of ["overview", "faces", "routes", "strategies", "store", "routing", "push", "live", "ask"]) {
       await page.locator(`nav a[href="#${view}"]`).click();
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= 360, `${view}: nothing is cut off: ${wide}`);
@@ -285,8 +347,17 @@ test("pictures of the views", { skip: !shots }, async () => {
     ["faces-phone", "faces", { viewport: { width: 360, height: 740 }, colorScheme: "dark", hasTouch: true }],
     ["routes-dark", "routes", { viewport: { width: 1280, height: 900 }, colorScheme: "dark" }],
     ["store-light", "store", { viewport: { width: 1280, height: 900 }, colorScheme: "light" }],
+    ...["routing", "push"].flatMap((view) => [
+      [`${view}-light`, view, { viewport: { width: 1280, height: 900 }, colorScheme: "light" }],
+      [`${view}-dark`, view, { viewport: { width: 1280, height: 900 }, colorScheme: "dark" }],
+      [`${view}-phone`, view, { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true }],
+    ]),
   ]) {
-    const { page, close } = await open(view, options, (page) => fakes(page, { faces: 2000, routes: 10_000 }));
+    const { page, close } = await open(view, options, async (page) => {
+      await fakes(page, { faces: 2000, routes: 10_000 });
+      await maps(page);
+    });
+    if (view === "push") await row(page, "/sensors/roof").click();
     if (view === "faces" || view === "routes") await row(page, view === "faces" ? "udp4" : "/site").nth(3).click();
     await page.waitForTimeout(2500);
     await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });

@@ -1,7 +1,7 @@
 // Answers of a node with much to show, in place of those of the console.
 
 /** Numbers that look drawn by lot and are the same each time. */
-function lot(seed) {
+export function lot(seed) {
   return () => {
     seed = (seed * 1103515245 + 12345) % 2147483648;
     return seed / 2147483648;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { build } from "esbuild";
 
-const bundle = await build({ entryPoints: [new URL("../src/manager/layout.ts", import.meta.url).pathname], bundle: true, format: "esm", write: false });
+const bundle = await build({ entryPoints: [new URL("../src/shared/layout.ts", import.meta.url).pathname], bundle: true, format: "esm", write: false });
 const { place, line, backs } = await import(`data:text/javascript;base64,${Buffer.from(bundle.outputFiles[0].contents).toString("base64")}`);
 
 const H = 46, LABEL = { width: 64, height: 30 };

@@ -18,6 +18,17 @@ pub enum Question {
     Routes,
     /// `onym strategy list --json`.
     Strategies,
+    /// What the router of the node sees of its network: routers, links, prefixes and who announces
+    /// them.
+    Routing {
+        /// One of several networks of the node; empty: the one that has its programs.
+        network: String,
+    },
+    /// The push half: links, map, information graph, and the trees of an item.
+    Push {
+        /// The item as it was typed; empty: no trees.
+        item: String,
+    },
     /// The last hour, after a moment in milliseconds of Unix time.
     History {
         /// Rows of this moment and before are known.

@@ -70,6 +70,20 @@ struct Named {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+struct OfNetwork {
+    #[serde(default)]
+    network: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OfItem {
+    #[serde(default)]
+    item: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Since {
     #[serde(default)]
     since: u64,
@@ -162,6 +176,8 @@ impl Console {
             "/v1/routes" => Question::Routes,
             "/v1/strategies" => Question::Strategies,
             "/v1/history" => Question::History { since: parsed::<Since>(query)?.since },
+            "/v1/routing" => Question::Routing { network: parsed::<OfNetwork>(query)?.network },
+            "/v1/push" => Question::Push { item: parsed::<OfItem>(query)?.item },
             "/v1/explain" => Question::Explain { name: parsed::<Named>(query)?.name },
             "/v1/top" => return self.live.ask().await.map(json),
             "/v1/verdicts" => {

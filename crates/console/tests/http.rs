@@ -137,12 +137,14 @@ impl World {
     }
 }
 
-const READ: [&str; 9] = [
+const READ: [&str; 11] = [
     "/v1/about",
     "/v1/status",
     "/v1/top",
     "/v1/faces",
     "/v1/routes",
+    "/v1/routing?network=/n",
+    "/v1/push?item=",
     "/v1/history?since=7",
     "/v1/verdicts",
     "/v1/explain?name=/a",
@@ -214,6 +216,8 @@ async fn a_browser_that_was_let_in_reads_and_changes() {
         assert_eq!(answer.status, wanted, "{path}: {}", answer.body);
     }
     assert!(world.asked().contains(&Question::History { since: 7 }));
+    assert!(world.asked().contains(&Question::Routing { network: "/n".to_owned() }));
+    assert!(world.asked().contains(&Question::Push { item: String::new() }));
     let answer = world.ask("POST", "/v1/faces/destroy", &cookie, r#"{"face":7}"#).await;
     assert!(answer.body.contains("faces/destroy was refused: 403 not yours"), "{}", answer.body);
     let answer = world.ask("GET", "/v1/strategies", &cookie, "").await;
@@ -346,8 +350,14 @@ async fn what_is_malformed_or_too_long_is_told_and_asks_nothing() {
     let long = format!(r#"{{"prefix":"{}"}}"#, "a".repeat(65 << 10));
     let answer = world.ask("POST", "/v1/cs/erase", &cookie, &long).await;
     assert_eq!(answer.status, 413, "{}", answer.body);
-    for path in ["/v1/history?since=x", "/v1/history?until=1", "/v1/explain", "/v1/tail?colour=red"]
-    {
+    for path in [
+        "/v1/history?since=x",
+        "/v1/history?until=1",
+        "/v1/explain",
+        "/v1/tail?colour=red",
+        "/v1/routing?of=/n",
+        "/v1/push?id=/1",
+    ] {
         assert_eq!(world.ask("GET", path, &cookie, "").await.status, 422, "{path}");
     }
     for path in ["/v1", "/v1/", "/v1/faces/", "//v1/about", "/V1/about", "/index.html"] {

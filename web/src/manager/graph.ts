@@ -1,18 +1,13 @@
 // The network drawn: functions as boxes, links with their rates.
 import type { Link, View } from "./api";
 import { rate } from "../shared/format";
-import { line, place, type Layout } from "./layout";
+import { line, place, type Layout } from "../shared/layout";
+import { act, el, label } from "../shared/svg";
 
 export type Choice = { name: string } | { link: Link } | null;
 
 const SHORT: Record<string, string> = { "backward-router": "BR", "content-store": "CS", forwarder: "FW", "name-filter": "NF", "name-router": "NR", "packet-dispatcher": "PD", "signature-verifier": "SV", "strategy-forwarder": "SF" };
 const W = 116, H = 46, LABEL = 64, LINE = 15;
-
-export function el<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<string, string | number> = {}): SVGElementTagNameMap[K] {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
-  return made;
-}
 
 export const interests = (link: Link): [string, string] => (link.side === "producer" ? [link.to, link.from] : [link.from, link.to]);
 
@@ -37,16 +32,6 @@ function layoutOf(view: View, upright: boolean): Layout {
   const of = JSON.stringify([boxes, edges, upright]);
   if (last?.of !== of) last = { of, layout: place(boxes, edges, upright) };
   return last.layout;
-}
-
-function act(node: SVGElement, label: string, chosen: () => void): void {
-  node.setAttribute("tabindex", "0");
-  node.setAttribute("role", "button");
-  node.setAttribute("aria-label", label);
-  node.addEventListener("click", chosen);
-  node.addEventListener("keydown", (e) => {
-    if (e.key === "Enter" || e.key === " ") { e.preventDefault(); chosen(); }
-  });
 }
 
 export function draw(box: HTMLElement, view: View, choice: Choice, choose: (choice: Choice) => void): void {
@@ -78,16 +63,7 @@ export function draw(box: HTMLElement, view: View, choice: Choice, choose: (choi
     const thick = 1.2 + Math.min(5, Math.log10(1 + link.interests + link.data));
     group.append(el("path", { d, "stroke-width": thick, "marker-end": "url(#tip)" }), el("path", { d, class: "hit" }));
     const said = rates(link);
-    const label = el("text", { class: `rates ${said.length === 1 ? "idle" : ""}` });
-    const wideLabel = 8 + 6.6 * Math.max(...said.map((text) => text.length)), high = said.length * LINE + 2;
-    labels.push(el("rect", { class: "behind", x: edge.label.x - wideLabel / 2, y: edge.label.y - high / 2, width: wideLabel, height: high, rx: 4 }));
-    const top = edge.label.y - ((said.length - 1) * LINE) / 2 + 4;
-    said.forEach((text, i) => {
-      const row = el("tspan", { x: edge.label.x, y: top + i * LINE });
-      row.textContent = text;
-      label.append(row);
-    });
-    labels.push(label);
+    labels.push(...label(edge.label, said, said.length === 1 ? "idle" : ""));
     const title = el("title");
     title.textContent = `${link.from} to ${link.to}: ${link.interests.toFixed(0)} Interests and ${link.data.toFixed(0)} Data a second`;
     group.append(title);

@@ -17,6 +17,27 @@ export interface Seen { time_ns?: number; interface?: string; direction?: string
 export interface Hop { event: string; hop?: number; depth: number; node?: string; rtt_ms?: number; face?: number; uri?: string; verdict?: string; sentence?: string }
 export interface Across { name: string; nodes: number; ends: { reached: boolean; sentence: string }[]; pinged: number | null; hops: Hop[] }
 
+export interface RouterLink { from: string; to: string; cost: number; is_direct: boolean; is_used: boolean }
+export interface Neighbour { router: string; faces: number[]; cost: number; up_s: number; heard_s: number; in_step: boolean; usable: boolean; rtt_ms: number | null; loss_percent: number | null }
+export interface Routing {
+  map: { router: string; network: string; routers: { name: string; cost: number; by: string[]; prefixes: number }[]; links: RouterLink[] };
+  networks: string[]; neighbours: Neighbour[]; held: string[];
+  /** Prefixes with their costs: those of this router, and those of others with who announces them and by which faces. */
+  local: [string, number][]; remote: { prefix: string; exits: [string, number][]; ways: [number, number][] }[];
+}
+export interface Tree {
+  publisher: string; path: { number: number; from: string; to: string }[]; hops: number;
+  route: { form: string; table?: number; ones?: number; filter?: string; stages?: number } | null;
+  beside: number; false_positives: number | null; strays: number[] | null;
+}
+export interface PushItem { of: string; scope: boolean; ids: string[]; paths: (string | null)[]; strategy: string; publishers: string[]; subscribers: string[] }
+export interface PushNode { node: string; inside: number; roles: string[]; links: { to: string; number: number; cost: number }[] }
+export interface Push {
+  status: { node: string; inside: number; roles: string[]; homes: { node: string; roles: string[] }[]; links: { face: number; uri: string | null; number: number; cost: number; neighbour: string | null; domain: string | null }[] };
+  graph: { rendezvous: boolean; rendezvous_nodes: string[]; total: number; vertices: PushItem[] };
+  topology: { manager: false; managers: string[] } | { manager: true; nodes: PushNode[]; domains: { domain: string; path: string[] }[]; matches: { ids: string[]; publishers: string[]; subscribers: string[]; trees: Tree[] }[] };
+}
+
 /** An answer that says no; `status` is 0 where there was none. */
 export class Refusal extends Error {
   constructor(readonly status: number, message: string, readonly next: string | null) {

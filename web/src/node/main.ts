@@ -7,6 +7,8 @@ import { faces, routes, strategies } from "./lists";
 import { live } from "./live";
 import { overview } from "./overview";
 import { fault, sentence, type View } from "./page";
+import { push } from "./push";
+import { routing } from "./routing";
 import { store } from "./store";
 
 const VIEWS: Record<string, [string, () => View]> = {
@@ -15,6 +17,8 @@ const VIEWS: Record<string, [string, () => View]> = {
   routes: ["Routes", routes],
   strategies: ["Strategies", strategies],
   store: ["Cache and PIT", store],
+  routing: ["Routing map", routing],
+  push: ["Push topology", push],
   live: ["Live packets", live],
   ask: ["Explain and trace", ask],
 };

@@ -23,6 +23,22 @@ export function sentence(error: unknown): string {
   return (error as Error).message;
 }
 
+/** What the node told; where it has no such part, it says so in `none`, in place of `all`. */
+export async function told<T>(none: HTMLElement, all: HTMLElement, work: () => Promise<T>): Promise<T | null> {
+  try {
+    const found = await work();
+    none.hidden = true;
+    all.hidden = false;
+    return found;
+  } catch (error) {
+    if (!(error instanceof Refusal && (error.status === 404 || error.status === 403))) throw error;
+    if (none.textContent !== sentence(error)) none.textContent = sentence(error);
+    none.hidden = false;
+    all.hidden = true;
+    return null;
+  }
+}
+
 /** Does what was asked for and tells how it went; what the node refuses is its own sentence. */
 export async function run(what: string, work: () => Promise<unknown>, then: () => Promise<void>): Promise<void> {
   fault("");

@@ -5,6 +5,7 @@ use crate::cmd::{cs, explain, face, route, status, strategy, top};
 use crate::exit::{Exit, Failure, told};
 use crate::node_words as words;
 use crate::output::Context;
+use crate::push_words;
 use crate::session;
 use crate::stop::Stop;
 use anyhow::Result;
@@ -16,8 +17,12 @@ use onym_wire::mgmt::{
     CS_ADMIT, CS_SERVE, ControlParameters, ORIGIN_STATIC, Persistency, ROUTE_CHILD_INHERIT,
 };
 use onym_wire::name::Name;
+use onym_wire::push::Path;
 use serde::Serialize;
 use serde_json::{Value, json};
+
+/// An identifier without trees: asked about it, a topology manager tells the map alone.
+const NOBODYS: &str = "/0";
 
 /// The node of the command line.
 pub(super) struct Here {
@@ -128,6 +133,11 @@ impl Asked {
                 text(&strategies.iter().map(strategy::Shown::of).collect::<Vec<_>>())
             }
             Question::History { since } => history(client, *since),
+            Question::Routing { network } => {
+                let network = (!network.is_empty()).then(|| name(network)).transpose()?;
+                text(&route::routing::mapped(&self.cx, network.as_ref())?)
+            }
+            Question::Push { item } => text(&push(&self.cx, item)?),
             Question::Explain { name: typed } => text(&explain::asked_of(client, &name(typed)?)?),
             Question::Trace { name: typed } => {
                 let (hops, mut told) = explain::found_across(&name(typed)?, &self.cx, &self.stop)?;
@@ -143,6 +153,18 @@ fn about(client: &mut Client, cx: &Context) -> Result<Value> {
     let status = mgmt::status(client).map_err(session::failure)?;
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     Ok(json!({ "kind": "node", "name": host, "version": status.nfd_version, "node": cx.node }))
+}
+
+/// The push half: what this node has of it, what its rendezvous knows, and the map with the trees of
+/// an item where it is a topology manager.
+fn push(cx: &Context, item: &str) -> Result<Value> {
+    let status = push_words::dataset(cx, "status", None)?;
+    let graph = push_words::dataset(cx, "graph", None)?;
+    let item = if item.is_empty() { NOBODYS } else { item };
+    let wrong = |e| Failure::new(Exit::Usage, format!("{item} is not an identifier")).why(e);
+    let item: Path = item.parse().map_err(wrong)?;
+    let topology = push_words::dataset(cx, "topology", Some(&item.id))?;
+    Ok(json!({ "status": status, "graph": graph, "topology": topology }))
 }
 
 /// The last hour; only our nodes keep it.

@@ -213,6 +213,16 @@ pub(super) fn view(cx: &Context, network: Option<&Name>) -> anyhow::Result<Value
     ask(cx, network, "view", None)
 }
 
+/// All that the map of a network is drawn from: who is linked to whom, and who announces what.
+pub(crate) fn mapped(cx: &Context, network: Option<&Name>) -> anyhow::Result<Value> {
+    let view = view(cx, network)?;
+    Ok(serde_json::json!({
+        "map": Map::of(&view), "networks": view["networks"], "neighbours": view["neighbours"],
+        "links": view["links"], "held": view["held"], "local": view["local_prefixes"],
+        "outside": view["outside_prefixes"], "remote": view["prefixes"],
+    }))
+}
+
 /// Asks the router of the node for a dataset, of one of its networks or of the first.
 pub(crate) fn ask(
     cx: &Context,
