@@ -15,6 +15,7 @@ mod key_files;
 mod log_json;
 mod log_ring;
 mod network_folder;
+mod node_shown;
 mod node_words;
 mod output;
 mod passphrase;

@@ -29,6 +29,11 @@ pub enum Question {
         /// The item as it was typed; empty: no trees.
         item: String,
     },
+    /// The state of another node, which is asked over the network.
+    Other {
+        /// Its name as it was typed.
+        name: String,
+    },
     /// The last hour, after a moment in milliseconds of Unix time.
     History {
         /// Rows of this moment and before are known.

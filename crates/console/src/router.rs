@@ -197,9 +197,10 @@ impl Console {
 }
 
 /// Paths that only POST has.
-const POSTED: [&str; 10] = [
+const POSTED: [&str; 11] = [
     "/v1/session/end",
     "/v1/trace",
+    "/v1/nodes/ask",
     "/v1/faces/create",
     "/v1/faces/destroy",
     "/v1/routes/add",
@@ -219,6 +220,9 @@ async fn posted(path: &str, body: Body) -> Result<Question, Refused> {
     Ok(Question::Change(match path {
         "/v1/trace" => {
             return read::<Named>(body).await.map(|named| Question::Trace { name: named.name });
+        }
+        "/v1/nodes/ask" => {
+            return read::<Named>(body).await.map(|named| Question::Other { name: named.name });
         }
         "/v1/faces/create" => Change::FaceCreate(read(body).await?),
         "/v1/faces/destroy" => Change::FaceDestroy(read(body).await?),

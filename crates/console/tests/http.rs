@@ -151,8 +151,9 @@ const READ: [&str; 11] = [
     "/v1/tail",
 ];
 
-const CHANGES: [(&str, &str); 9] = [
+const CHANGES: [(&str, &str); 10] = [
     ("/v1/trace", r#"{"name":"/a"}"#),
+    ("/v1/nodes/ask", r#"{"name":"/net/b"}"#),
     ("/v1/faces/create", r#"{"uri":"udp4://192.0.2.1:6363"}"#),
     ("/v1/faces/destroy", r#"{"face":7}"#),
     ("/v1/routes/add", r#"{"prefix":"/a","via":"7","cost":1}"#),
@@ -343,6 +344,7 @@ async fn what_is_malformed_or_too_long_is_told_and_asks_nothing() {
         ("/v1/routes/add", r#"{"prefix":7}"#),
         ("/v1/cs/erase", "[]"),
         ("/v1/trace", ""),
+        ("/v1/nodes/ask", r#"{"name":["/a"]}"#),
     ] {
         let answer = world.ask("POST", path, &cookie, body).await;
         assert_eq!(answer.status, 422, "{path} {body}: {}", answer.body);

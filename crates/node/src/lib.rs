@@ -27,4 +27,5 @@ pub use control::open::{Bound, unix_places};
 pub use counts::{ExportCounts, LinkSums, PushCounts, ShardState, Snapshot};
 pub use node::{Node, NodeHandle};
 pub use remote::{FoundLinks, NodeError};
+pub use self_name::self_name;
 pub use shard::{DiskCounts, PushDropped};

@@ -1,10 +1,11 @@
-//! What a node is called: in replies to traces, and at collectors of spans.
+//! What a node is called: in replies to traces, at collectors of spans, and where it shows its state.
 
 use crate::config::Config;
 use onym_wire::name::Name;
 
-/// What this node is called.
-pub(crate) fn self_name(config: &Config) -> Name {
+/// What this node is called; under `/localhost` where the configuration gives it no name of its own.
+#[must_use]
+pub fn self_name(config: &Config) -> Name {
     let host = || rustix::system::uname().nodename().to_bytes().to_vec();
     let stated = [&config.trace.name, &config.routing.router];
     if let Some(name) = stated.into_iter().find(|name| !name.is_empty()) {

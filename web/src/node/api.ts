@@ -25,6 +25,14 @@ export interface Routing {
   /** Prefixes with their costs: those of this router, and those of others with who announces them and by which faces. */
   local: [string, number][]; remote: { prefix: string; exits: [string, number][]; ways: [number, number][] }[];
 }
+/** The state of another node, as it told it. */
+export interface Other {
+  node: string; version: string; start_ms: number; now_ms: number; faces: number; faces_max: number; routes: number;
+  pit: { entries: number; entries_max: number; bytes: number }; cs: { entries: number; entries_max: number; bytes: number; hits?: number; misses?: number };
+  satisfied_interests: number; unsatisfied_interests: number; in_bytes: number; out_bytes: number; dropped: Record<string, number>;
+  links: { face: number; remote: string; in_packets: number; out_packets: number; in_bytes: number; out_bytes: number }[]; links_left_out: number;
+  neighbours: { router: string; cost: number; usable: boolean }[];
+}
 export interface Tree {
   publisher: string; path: { number: number; from: string; to: string }[]; hops: number;
   route: { form: string; table?: number; ones?: number; filter?: string; stages?: number } | null;

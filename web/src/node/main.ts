@@ -5,6 +5,7 @@ import { get, Refusal, type About } from "./api";
 import { ask } from "./ask";
 import { faces, routes, strategies } from "./lists";
 import { live } from "./live";
+import { nodes } from "./nodes";
 import { overview } from "./overview";
 import { fault, sentence, type View } from "./page";
 import { push } from "./push";
@@ -19,6 +20,7 @@ const VIEWS: Record<string, [string, () => View]> = {
   store: ["Cache and PIT", store],
   routing: ["Routing map", routing],
   push: ["Push topology", push],
+  nodes: ["Other nodes", nodes],
   live: ["Live packets", live],
   ask: ["Explain and trace", ask],
 };

@@ -12,6 +12,7 @@ use node::Here;
 use onym_console::{Console, Door};
 use onym_http::entries::CODE_LIFE;
 use onym_http::tls::ServerTls;
+use onym_wire::Name;
 use serde::Serialize;
 use std::io::{BufRead as _, IsTerminal as _};
 use std::net::SocketAddr;
@@ -21,8 +22,9 @@ use std::time::Duration;
 /// Look at a node in a browser, and change it.
 ///
 /// Serves a page with the faces, routes, strategies, content store and verdicts of a node, its last
-/// hour, live packets, explain and trace, and prints an address that lets one browser in. The page
-/// may do what the user of this command may do: the node decides. It ends with the command.
+/// hour, live packets, explain and trace, the map of its network and the state of other nodes, and
+/// prints an address that lets one browser in. The page may do what the user of this command may do:
+/// the node decides. It ends with the command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym console
@@ -38,6 +40,10 @@ pub(crate) struct Args {
     listen: SocketAddr,
     #[command(flatten)]
     own: Own,
+    /// Key that signs questions to other nodes about their state: an identity, key or certificate of
+    /// the key store; without it its default. They answer keys of their `management.shown_to`.
+    #[arg(long, value_name = "NAME")]
+    key: Option<Name>,
 }
 
 /// How often a signal is looked for.
@@ -67,25 +73,20 @@ pub(crate) fn run(args: Args, cx: &Context) -> Result<()> {
         .max_blocking_threads(THREADS_MAX)
         .enable_all()
         .build()?;
-    let served = runtime.block_on(serve(args.listen, tls, cx, &stop));
+    let served = runtime.block_on(serve(args, tls, cx, &stop));
     // Questions that are under way end with the process.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(
-    listen: SocketAddr,
-    tls: Option<ServerTls>,
-    cx: &Context,
-    stop: &Stop,
-) -> Result<()> {
-    let listener = tokio::net::TcpListener::bind(listen).await.map_err(|e| {
-        Failure::new(Exit::Failed, format!("{listen}: cannot listen"))
+async fn serve(args: Args, tls: Option<ServerTls>, cx: &Context, stop: &Stop) -> Result<()> {
+    let listener = tokio::net::TcpListener::bind(args.listen).await.map_err(|e| {
+        Failure::new(Exit::Failed, format!("{}: cannot listen", args.listen))
             .why(e)
             .next("another console may run; choose another --listen, such as 127.0.0.1:0")
     })?;
     let door = Door { address: listener.local_addr()?, has_tls: tls.is_some() };
-    let console = Console::new(Arc::new(Here::new(cx, stop)), door);
+    let console = Console::new(Arc::new(Here::new(cx, stop, args.key)), door);
     tell(&console, cx)?;
     offer_more(&console, cx)?;
     let ended = async {

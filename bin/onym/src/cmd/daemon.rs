@@ -5,6 +5,7 @@ mod gateway;
 mod lan;
 mod readvertise;
 pub(crate) mod routing;
+mod shown;
 mod supervisor;
 
 use crate::exit::{Exit, Failure};
@@ -68,6 +69,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     let routing = routing::settings(&config, base)?;
     let telling = readvertise::settings(&config)?;
     let lan = lan::settings(&config);
+    let shown = shown::settings(&config, base)?;
     let node = Node::start_from(config, &origin).map_err(|error| {
         Failure::new(Exit::Failed, "the node does not start")
             .why(error)
@@ -83,6 +85,7 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     let routing = routing::start(routing, &node)?;
     let telling = readvertise::start(telling, &node)?;
     let lan = lan::start(lan, &node)?;
+    let shown = shown::start(shown, &node)?;
     let ended = Ended::default();
     let (watched, end) = (&node, &ended);
     let watch =
@@ -110,10 +113,8 @@ pub(crate) fn run(args: Args, _cx: &Context) -> anyhow::Result<()> {
     })?;
     supervised::tell_stop();
     tracing::info!("stopping");
-    drop(lan);
-    drop(telling);
-    drop(routing);
-    drop(gateway);
+    // In this order.
+    drop((shown, lan, telling, routing, gateway));
     if !node.stop() {
         tracing::warn!("queued packets were not sent in time (daemon.drain_ms)");
     }

@@ -2,11 +2,13 @@
 
 use crate::cmd::{cs, face, fib, kernel, route, strategy};
 use crate::human;
+use crate::node_shown::{self, Shown};
 use crate::output::Context;
 use crate::session;
 use onym_client::blocking::Client;
 use onym_client::mgmt;
 use onym_wire::mgmt::ForwarderStatus;
+use onym_wire::name::Name;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -16,6 +18,7 @@ use serde_json::Value;
   onym status
   onym status --all           also faces, routes, forwarding table, strategies
   onym status --all --json
+  onym status --of /net/b     another node, by its name, where that shows its state to you
   onym status --kernel")]
 pub(crate) struct Args {
     /// The kernel stack of this network namespace (nnet.ko) instead of a node.
@@ -24,6 +27,14 @@ pub(crate) struct Args {
     /// Everything, as `nfdc status report` shows it.
     #[arg(short, long)]
     all: bool,
+    /// The state of another node, which is asked by its name over the network. It answers the keys
+    /// that its `management.shown_to` lists. Its answer is neither encrypted nor proven to be its own.
+    #[arg(long, value_name = "NODE", conflicts_with_all = ["kernel", "all"])]
+    of: Option<Name>,
+    /// Key that signs the question: an identity, key or certificate of the key store; without it
+    /// its default.
+    #[arg(long, value_name = "NAME", requires = "of")]
+    key: Option<Name>,
 }
 
 #[derive(Debug, Serialize)]
@@ -72,6 +83,11 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     if args.kernel {
         let which = if args.all { kernel::Shown::All } else { kernel::Shown::Counted };
         return kernel::status(cx, which);
+    }
+    if let Some(node) = &args.of {
+        let signer = node_shown::signer(args.key.as_ref())?;
+        let shown = node_shown::ask(&mut session::open(cx)?, node, &signer)?;
+        return cx.print(&shown, Shown::text);
     }
     let mut client = session::open(cx)?;
     let mut report = brief(&mut client)?;

@@ -1,12 +1,13 @@
 //! What stands beside a router: commands that announce, other routing programs and hubs that are told,
 //! routes that were learned, the push half.
 
-use crate::nodes::{QUICK, node, port, prefixes, reaches};
+use crate::nodes::{INSECURE, QUICK, node, port, prefixes, reaches};
 use crate::support::{Place, wait_until};
 use onym_client::{Answer, ClientOptions, Incoming, RouteOptions, blocking::Client};
 use onym_crypto::signer::write_digest_data;
 use onym_wire::mgmt::{Block as _, ControlParameters, ControlResponse, parameters_of};
 use onym_wire::{DataBuilder, Name};
+use serde_json::Value;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -166,4 +167,40 @@ fn neighbours_of_routing_are_links_of_the_push_half() {
     });
     b.daemon.kill();
     wait_until("no link any more", || links("a") == 0);
+}
+
+/// Law: a node shows its state by its name, from wherever routing leads to it, to the keys that its
+/// configuration lists; to others nothing, and without the key of the configuration to nobody.
+#[test]
+fn a_node_shows_its_state_by_its_name_to_those_who_may_see_it() {
+    let asker = Place::new();
+    for identity in ["/friend", "/stranger"] {
+        assert_eq!(asker.run(&["key", "new", identity]).code, 0);
+    }
+    let exported = asker.run(&["cert", "export", "/friend", "-o", "friend.ndncert"]);
+    assert_eq!(exported.code, 0, "{exported:?}");
+    let to = format!("management.shown_to=[\"{}\"]", asker.path("friend.ndncert").display());
+    let c = node("c", &[], &[INSECURE, &[to.as_str()]].concat());
+    let b = node("b", &[c.port], INSECURE);
+    let a = node("a", &[b.port], INSECURE);
+    wait_until("the name of the state", || prefixes(&a).contains("/net/c/32=status from /net/c"));
+    let via = a.place.node();
+    let ask = |of: &str, key: &str| {
+        asker.run(&["--node", &via, "status", "--of", of, "--key", key, "--json"])
+    };
+    let mut told = ask("/net/c", "/friend");
+    wait_until("the way to it", || {
+        told = ask("/net/c", "/friend");
+        told.code == 0
+    });
+    let told: Value = serde_json::from_str(&told.out).unwrap();
+    assert_eq!(told["node"], "/net/c", "{told}");
+    assert_eq!(told["neighbours"][0]["router"], "/net/b", "{told}");
+    assert!(told["links"][0]["remote"].as_str().unwrap().starts_with("udp4://127."), "{told}");
+    let refused = ask("/net/c", "/stranger");
+    assert_eq!(refused.code, 4, "{refused:?}");
+    assert!(refused.err.contains("/net/c does not show its state to this key"), "{refused:?}");
+    let nobody = ask("/net/b", "/friend");
+    assert_eq!(nobody.code, 5, "{nobody:?}");
+    assert!(nobody.err.contains("it shows its state to nobody"), "{nobody:?}");
 }

@@ -128,11 +128,16 @@ pub struct Management {
     pub group: String,
     /// Whether every application on this machine may do everything, whoever runs it.
     pub open: bool,
+    /// Who is shown the state of this node from elsewhere: certificates whose keys sign the
+    /// question, `key:/NAME` (in the key store) or paths of files. The node then answers under its
+    /// name (`trace.name`, else the router's) and the component `32=status`, which its router
+    /// announces; others are refused. Empty: nobody.
+    pub shown_to: Vec<String>,
 }
 
 impl Default for Management {
     fn default() -> Self {
-        Self { group: "onym".to_owned(), open: false }
+        Self { group: "onym".to_owned(), open: false, shown_to: Vec::new() }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::cmd::dump::{self, Dump};
 use crate::cmd::{cs, explain, face, route, status, strategy, top};
 use crate::exit::{Exit, Failure, told};
+use crate::node_shown;
 use crate::node_words as words;
 use crate::output::Context;
 use crate::push_words;
@@ -28,11 +29,13 @@ const NOBODYS: &str = "/0";
 pub(super) struct Here {
     cx: Context,
     stop: Stop,
+    /// What signs questions to other nodes; none: the default key.
+    key: Option<Name>,
 }
 
 impl Here {
-    pub(super) fn new(cx: &Context, stop: &Stop) -> Self {
-        Self { cx: cx.clone(), stop: stop.clone() }
+    pub(super) fn new(cx: &Context, stop: &Stop, key: Option<Name>) -> Self {
+        Self { cx: cx.clone(), stop: stop.clone(), key }
     }
 }
 
@@ -51,8 +54,8 @@ fn refused(error: &anyhow::Error) -> Refused {
 impl Nodes for Here {
     fn open(&self) -> Result<Box<dyn Node>, Refused> {
         let client = session::open(&self.cx).map_err(|e| refused(&e))?;
-        let (cx, stop) = (self.cx.clone(), self.stop.clone());
-        Ok(Box::new(Asked { cx, stop, client, viewer: None }))
+        let (cx, stop, key) = (self.cx.clone(), self.stop.clone(), self.key.clone());
+        Ok(Box::new(Asked { cx, stop, key, client, viewer: None }))
     }
 
     fn tail(&self, filter: &[(String, String)]) -> Result<Box<dyn Tail>, Refused> {
@@ -87,6 +90,7 @@ fn filter_of(pairs: &[(String, String)]) -> Result<Filter> {
 struct Asked {
     cx: Context,
     stop: Stop,
+    key: Option<Name>,
     client: Client,
     /// What asks live figures; a connection of its own.
     viewer: Option<top::Viewer>,
@@ -138,6 +142,10 @@ impl Asked {
                 text(&route::routing::mapped(&self.cx, network.as_ref())?)
             }
             Question::Push { item } => text(&push(&self.cx, item)?),
+            Question::Other { name: typed } => {
+                let signer = node_shown::signer(self.key.as_ref())?;
+                text(&node_shown::ask(client, &name(typed)?, &signer)?)
+            }
             Question::Explain { name: typed } => text(&explain::asked_of(client, &name(typed)?)?),
             Question::Trace { name: typed } => {
                 let (hops, mut told) = explain::found_across(&name(typed)?, &self.cx, &self.stop)?;
