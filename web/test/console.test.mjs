@@ -3,9 +3,9 @@
 // SHOTS: a folder for pictures of the views. FIGURES: a file for what was measured.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { end, faultsOf, launch, onym, said } from "./browser.mjs";
 import { fakes } from "./fakes.mjs";
@@ -33,11 +33,32 @@ function address() {
   return next;
 }
 
+/** Results of a campaign: a run that is done, with a report that would like to run a script, and one under way. */
+function results() {
+  const order = Array.from({ length: 12 }, (_, i) => [i % 2 ? "c2" : "c1", 1 + Math.floor(i / 2)]);
+  const cells = [{ cell: "c1", label: "strength=25% subject=onym" }, { cell: "c2", label: "strength=50% subject=onym" }];
+  const files = {
+    "ccnx-fig8/sim/plan.json": { order, cells }, "ccnx-fig8/sim/state.json": { phase: "done", ended: 1_700_000_900, took: 402.5, why: null },
+    "ccnx-fig8/sim/report.html": "<!doctype html><title>still</title><style>p{color:green}</style><p>numbers</p><script>document.title = 'ran'; fetch('/v1/status')</script>",
+    "ccnx-fig8/sim/report.pdf": "%PDF-1.4", "ccnx-fig8/sim/plots/hops.svg": "<svg xmlns='http://www.w3.org/2000/svg'/>", "ccnx-fig8/sim/plots/hops.csv": "a,b",
+    "routing-hub/netns/plan.json": { order, cells }, "routing-hub/netns/state.json": { phase: "replicates", ended: null },
+  };
+  order.slice(0, 5).forEach(([cell, k], i) => {
+    files[`routing-hub/netns/cells/${cell}/r${k}/state.json`] = i < 4 ? { phase: "done", took: 30 } : { phase: "measure", attempts: 1, began: Date.now() / 1000 };
+  });
+  const folder = join(state, "results");
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), typeof content === "string" ? content : JSON.stringify(content));
+  }
+  return folder;
+}
+
 before(async () => {
   const sets = [`faces.unix.path=${socket}`, "faces.udp.listen=", "faces.tcp.listen=", "faces.websocket.listen=", "shards=1", "push.enabled=true", "push.node=a1", "routing.network=/lab", "routing.router=/lab/a", "routing.insecure=true", `routing.folder=${join(state, "routing")}`];
   daemon = spawn(onym, ["daemon", ...sets.flatMap((set) => ["--set", set])], { stdio: ["ignore", "pipe", "pipe"], env });
   await Promise.race(["stdout", "stderr"].map((side) => said(daemon, side, (line) => (line === "ready" ? true : undefined))));
-  console_ = spawn(onym, ["console", "--listen", "127.0.0.1:0"], { stdio: ["pipe", "pipe", "pipe"], env });
+  console_ = spawn(onym, ["console", "--listen", "127.0.0.1:0", "--lab", results()], { stdio: ["pipe", "pipe", "pipe"], env });
   first = await said(console_, "stdout", isAddress);
   browser = await launch();
   if (shots) mkdirSync(shots, { recursive: true });
@@ -67,7 +88,7 @@ const row = (page, text) => page.locator(".row:not([hidden])", { hasText: text }
 test("the node, its faces, tables and verdicts are shown without an error", async () => {
   const { page, faults, close } = await open();
   await page.locator("dd", { hasText: /^0\.\d/ }).first().waitFor();
-  for (const view of ["faces", "routes", "strategies", "store", "routing", "push", "live", "ask", "overview"]) {
+  for (const view of ["faces", "routes", "strategies", "store", "routing", "push", "nodes", "live", "ask", "lab", "overview"]) {
     await page.locator(`nav a[href="#${view}"]`).click();
     await page.locator(`nav a[href="#${view}"][aria-current=page]`).waitFor();
     assert.ok(await page.locator("#view > div").isVisible(), view);
@@ -231,6 +252,53 @@ test("of a large map the nearest are drawn, and the rest is told", async () => {
   await close();
 });
 
+test("other nodes are asked from one page, and what they refuse is said", async () => {
+  const { page, faults, close } = await open("nodes", {}, (page) => maps(page));
+  await row(page, "/net/r2").click();
+  await page.locator(".chosen h2", { hasText: "/net/r2" }).waitFor();
+  await page.locator(".chosen dd", { hasText: "41 of 10,000" }).waitFor();
+  await page.getByText("8 more are left out").waitFor();
+  // On from there, to its neighbour.
+  await page.getByRole("button", { name: "/net/r9, cost 2" }).focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".chosen h2", { hasText: "/net/r9" }).waitFor();
+  await page.getByLabel(/^Name of a node/).fill("/net/r5");
+  await page.getByRole("button", { name: "Ask" }).click();
+  await page.locator(".answer.bad", { hasText: "does not show its state to this key" }).waitFor();
+  await row(page, "does not show its state").waitFor();
+  assert.deepEqual(faults.filter((f) => !f.includes("403")), []);
+  await close();
+});
+
+test("a node that nothing leads to is told by the real one", async () => {
+  assert.equal(spawnSync(onym, ["key", "new", "/asker"], { env }).status, 0);
+  const { page, close } = await open("nodes");
+  await page.getByLabel(/^Name of a node/).fill("/lab/nobody");
+  await page.getByRole("button", { name: "Ask" }).click();
+  await page.locator(".answer.bad", { hasText: "there is no way to /lab/nobody" }).waitFor();
+  await close();
+});
+
+test("runs of the laboratory are followed, and their reports run no script", async () => {
+  const { page, faults, close } = await open("lab");
+  const meter = page.getByRole("progressbar", { name: "routing-hub/netns: replicates done" });
+  await meter.waitFor();
+  assert.equal(await meter.getAttribute("value"), "4");
+  await page.getByText("strength=25% subject=onym, replication 3: measure. About 4 min 0 s of measuring are left.").waitFor();
+  await row(page, "ccnx-fig8").click();
+  assert.deepEqual(await page.locator(".files a").allTextContents(), ["report.html", "report.pdf", "plots/hops.csv", "plots/hops.svg"]);
+  const asked = [];
+  page.context().on("request", (request) => asked.push(new URL(request.url()).pathname));
+  const [tab] = await Promise.all([page.context().waitForEvent("page"), page.getByRole("link", { name: "report.html" }).click()]);
+  await tab.waitForLoadState();
+  const cdp = await page.context().newCDPSession(tab);
+  const { targetInfo } = await cdp.send("Target.getTargetInfo");
+  assert.equal(targetInfo.title, "still");
+  assert.ok(asked.includes("/v1/lab/file/ccnx-fig8/sim/report.html") && !asked.includes("/v1/status"), `${asked}`);
+  assert.deepEqual(faults, []);
+  await close();
+});
+
 test("text of the network is never taken as markup", async () => {
   const evil = "<img src=x onerror=alert(1)>";
   const { page, faults, close } = await open("faces", {}, async (page) => {
@@ -240,8 +308,9 @@ test("text of the network is never taken as markup", async () => {
   await row(page, evil).first().waitFor();
   await row(page, evil).first().click();
   await page.locator(".chosen dd", { hasText: evil }).first().waitFor();
-  for (const view of ["routes", "routing", "push", "overview"]) {
+  for (const view of ["routes", "routing", "push", "nodes", "overview"]) {
     await page.locator(`nav a[href="#${view}"]`).click();
+    if (view === "nodes") await row(page, evil).first().click();
     await page.getByText(evil).filter({ visible: true }).first().waitFor();
   }
   assert.equal(await page.locator("img").count(), 0);
@@ -292,7 +361,7 @@ test("everything that can be used has a name, and tables say where a row is", as
     await fakes(page, { faces: 40, routes: 40 });
     await maps(page);
   });
-  for (const view of ["overview", "faces", "routes", "strategies", "store", "routing", "push", "live", "ask"]) {
+  for (const view of ["overview", "faces", "routes", "strategies", "store", "routing", "push", "nodes", "live", "ask", "lab"]) {
     await page.locator(`nav a[href="#${view}"]`).click();
     await page.locator(`#view[aria-label]`).waitFor();
     const nameless = await page.evaluate(() => [...document.querySelectorAll("button, input, select, a, [tabindex='0'], [role=img], [role=grid], section")]
@@ -313,7 +382,7 @@ test("it is readable on a phone, dark and light", async () => {
       await fakes(page, { faces: 50, routes: 50 });
       await maps(page);
     });
-    for (const view of ["overview", "faces", "routes", "strategies", "store", "routing", "push", "live", "ask"]) {
+    for (const view of ["overview", "faces", "routes", "strategies", "store", "routing", "push", "nodes", "live", "ask", "lab"]) {
       await page.locator(`nav a[href="#${view}"]`).click();
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= 360, `${view}: nothing is cut off: ${wide}`);
@@ -347,7 +416,7 @@ test("pictures of the views", { skip: !shots }, async () => {
     ["faces-phone", "faces", { viewport: { width: 360, height: 740 }, colorScheme: "dark", hasTouch: true }],
     ["routes-dark", "routes", { viewport: { width: 1280, height: 900 }, colorScheme: "dark" }],
     ["store-light", "store", { viewport: { width: 1280, height: 900 }, colorScheme: "light" }],
-    ...["routing", "push"].flatMap((view) => [
+    ...["routing", "push", "nodes", "lab"].flatMap((view) => [
       [`${view}-light`, view, { viewport: { width: 1280, height: 900 }, colorScheme: "light" }],
       [`${view}-dark`, view, { viewport: { width: 1280, height: 900 }, colorScheme: "dark" }],
       [`${view}-phone`, view, { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true }],
@@ -357,7 +426,8 @@ test("pictures of the views", { skip: !shots }, async () => {
       await fakes(page, { faces: 2000, routes: 10_000 });
       await maps(page);
     });
-    if (view === "push") await row(page, "/sensors/roof").click();
+    const choice = { push: "/sensors/roof", routing: "/net/r5/p1", nodes: "/net/r2", lab: "ccnx-fig8" }[view];
+    if (choice) await row(page, choice).click();
     if (view === "faces" || view === "routes") await row(page, view === "faces" ? "udp4" : "/site").nth(3).click();
     await page.waitForTimeout(2500);
     await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });

@@ -17,7 +17,7 @@ function routing(routers, evil) {
     networks: ["/net"], links: [], held: [], outside: [],
     neighbours: others.slice(0, near).map((i) => ({ router: name(i), faces: [256 + i], cost: i, up_s: 4000 + i, heard_s: 2, seq: 9, in_step: true, extended: true, usable: i !== 3, rtt_ms: 1.25 * i, loss_percent: 0, full_size: true, clock_ahead_ms: 0, fetches_failed: 0 })),
     local: [["/net/r0/files", 0], ["/net/r0/repo", 0]],
-    remote: others.flatMap((i) => Array.from({ length: i % 3 }, (_, k) => ({ prefix: `${name(i)}/p${k}`, exits: [[name(i), 0]], ways: [[257, i]] }))),
+    remote: [1, 2, 5].map((i) => ({ prefix: `${name(i)}/32=status`, exits: [[name(i), 0]], ways: [[257, i]] })).concat(others.flatMap((i) => Array.from({ length: i % 3 }, (_, k) => ({ prefix: `${name(i)}/p${k}`, exits: [[name(i), 0]], ways: [[257, i]] })))),
   };
 }
 
@@ -55,11 +55,26 @@ function push(nodes, item, evil) {
   };
 }
 
+function other(name, evil) {
+  return {
+    node: evil ? `/${evil}` : name, version: evil ?? "0.1.0", start_ms: 1000, now_ms: 9_001_000, faces: 41, faces_max: 10_000, routes: 912,
+    pit: { entries: 80, entries_max: 65_536, bytes: 9000 }, cs: { entries: 4096, entries_max: 65_536, bytes: 9_000_000, hits: 300, misses: 900 },
+    satisfied_interests: 12_345, unsatisfied_interests: 67, in_bytes: 9_000_000, out_bytes: 5_000_000, dropped: { [evil ?? "no_route"]: 12 },
+    links: Array.from({ length: 32 }, (_, i) => ({ face: 256 + i, remote: evil ?? `udp4://10.0.0.${i}:6363`, in_packets: 900 * i, out_packets: 800 * i, in_bytes: 9000 * i, out_bytes: 9000 * i })), links_left_out: 8,
+    neighbours: [{ router: evil ? `/${evil}/n` : "/net/r9", cost: 2, usable: true }, { router: "/net/r1", cost: 1, usable: false }],
+  };
+}
+
 export async function maps(page, { routers = 14, nodes = 20, evil } = {}) {
   const answers = {
     "/v1/routing": () => routing(routers, evil),
     "/v1/push": (url) => push(nodes, url.searchParams.get("item"), evil),
   };
+  await page.route(/\/v1\/nodes\/ask/, (route) => {
+    const { name } = JSON.parse(route.request().postData());
+    if (name === "/net/r5") return route.fulfill({ status: 403, contentType: "application/json", body: JSON.stringify({ error: { code: "refused", message: "/net/r5 does not show its state to this key", next: "its certificate belongs into management.shown_to" } }) });
+    return route.fulfill({ contentType: "application/json", body: JSON.stringify(other(name, evil)) });
+  });
   await page.route(/\/v1\/(routing|push)/, (route) => {
     const url = new URL(route.request().url());
     return route.fulfill({ contentType: "application/json", body: JSON.stringify(answers[url.pathname](url)) });

@@ -2,6 +2,7 @@
 
 mod access;
 mod change;
+mod lab;
 mod live;
 mod node;
 mod pool;

@@ -2,6 +2,7 @@
 
 use crate::access::Door;
 use crate::change::Change;
+use crate::lab::Lab;
 use crate::live::Live;
 use crate::node::{Nodes, Question};
 use crate::pool::Pool;
@@ -20,7 +21,9 @@ use onym_http::entries::Entries;
 use onym_http::page::{Page, SAFE};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Longest body, in octets.
 const BODY_MAX: usize = 64 << 10;
@@ -48,6 +51,7 @@ pub struct Console {
     pool: Pool,
     live: Live,
     tails: Tails,
+    lab: Option<Lab>,
 }
 
 impl std::fmt::Debug for Console {
@@ -100,7 +104,14 @@ impl Console {
             live: Live::new(Arc::clone(&nodes)),
             tails: Tails::new(Arc::clone(&nodes)),
             nodes,
+            lab: None,
         }
+    }
+
+    /// It also shows the laboratory's results in `folder`.
+    #[must_use]
+    pub fn with_lab(self, folder: PathBuf) -> Self {
+        Self { lab: Some(Lab::new(folder)), ..self }
     }
 
     /// An address at which a browser finds the page and is let in, once.
@@ -169,6 +180,13 @@ impl Console {
 
     /// What a GET asks for.
     async fn told(&self, path: &str, query: &str) -> Result<Response, Refused> {
+        if let Some(file) = path.strip_prefix(LAB_FILE) {
+            let file = file.to_owned();
+            let report = self.of_lab(move |lab| lab.file(&file)).await?;
+            let mut response = report.octets.into_response();
+            response.headers_mut().extend(report.headers);
+            return Ok(response);
+        }
         let question = match path {
             "/v1/about" => Question::About,
             "/v1/status" => Question::Status,
@@ -179,6 +197,11 @@ impl Console {
             "/v1/routing" => Question::Routing { network: parsed::<OfNetwork>(query)?.network },
             "/v1/push" => Question::Push { item: parsed::<OfItem>(query)?.item },
             "/v1/explain" => Question::Explain { name: parsed::<Named>(query)?.name },
+            "/v1/lab" => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let now_ms = u64::try_from(now.as_millis()).unwrap_or(0);
+                return self.of_lab(move |lab| lab.runs(now_ms)).await.map(json);
+            }
             "/v1/top" => return self.live.ask().await.map(json),
             "/v1/verdicts" => {
                 let words: serde_json::Map<_, _> = self
@@ -195,6 +218,25 @@ impl Console {
         self.pool.ask(question).await.map(json)
     }
 }
+
+impl Console {
+    /// Reads in the laboratory's folder, where there is one.
+    async fn of_lab<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Lab) -> Result<T, Refused> + Send + 'static,
+    ) -> Result<T, Refused> {
+        let Some(lab) = self.lab.clone() else {
+            let next = Some("start it as `onym console --lab FOLDER`".to_owned());
+            let message = "this console was given no results of a laboratory".to_owned();
+            return Err(Refused { kind: Kind::NotFound, message, next });
+        };
+        let gone = |_| Refused::new(Kind::Failed, "the console ends");
+        tokio::task::spawn_blocking(move || work(&lab)).await.map_err(gone)?
+    }
+}
+
+/// Behind it: experiment, run and file of a report.
+const LAB_FILE: &str = "/v1/lab/file/";
 
 /// Paths that only POST has.
 const POSTED: [&str; 11] = [

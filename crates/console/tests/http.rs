@@ -6,6 +6,7 @@ use onym_console::{
     Change, Console, Door, Kind, Node, Nodes, Question, Refused, TAILS_MAX, Tail, Tailed,
 };
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -137,7 +138,7 @@ impl World {
     }
 }
 
-const READ: [&str; 11] = [
+const READ: [&str; 13] = [
     "/v1/about",
     "/v1/status",
     "/v1/top",
@@ -145,6 +146,8 @@ const READ: [&str; 11] = [
     "/v1/routes",
     "/v1/routing?network=/n",
     "/v1/push?item=",
+    "/v1/lab",
+    "/v1/lab/file/fig8/sim/report.html",
     "/v1/history?since=7",
     "/v1/verdicts",
     "/v1/explain?name=/a",
@@ -207,7 +210,7 @@ async fn a_code_is_good_once_and_its_cookie_until_the_end_of_the_session() {
 async fn a_browser_that_was_let_in_reads_and_changes() {
     let world = world().await;
     let cookie = world.cookie().await;
-    for path in READ.iter().filter(|path| **path != "/v1/tail") {
+    for path in READ.iter().filter(|path| **path != "/v1/tail" && !path.contains("/lab")) {
         let answer = world.ask("GET", path, &cookie, "").await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
     }
@@ -415,4 +418,113 @@ async fn tails_are_few_and_end_when_nobody_reads() {
         assert!(Instant::now() < until, "the tails did not end");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+fn write(root: &Path, path: &str, text: &str) {
+    let file = root.join(path);
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(file, text).unwrap();
+}
+
+/// A console with results of a run that is under way and of one that is done.
+async fn world_with_lab(root: &Path) -> World {
+    let plan = r#"{"order":[["c1",1],["c2",1],["c1",2]],"cells":[{"cell":"c1","label":"strength=25%"},{"cell":"c2","label":"strength=50%"}]}"#;
+    write(root, "fig8/netns/plan.json", plan);
+    write(root, "fig8/netns/state.json", r#"{"phase":"replicates","ended":null}"#);
+    let done = r#"{"phase":"done","took":4.0}"#;
+    write(root, "fig8/netns/cells/c1/r1/state.json", done);
+    let begun = r#"{"phase":"measure","attempts":2,"began":1700000000.5,"why":null}"#;
+    write(root, "fig8/netns/cells/c2/r1/state.json", begun);
+    write(root, "fig8/sim/plan.json", plan);
+    write(root, "fig8/sim/state.json", r#"{"phase":"done","took":12.5}"#);
+    write(root, "fig8/sim/report.html", "<script>alert(1)</script>");
+    write(root, "fig8/sim/report.pdf", "%PDF");
+    write(root, "fig8/sim/plots/hops.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>");
+    write(root, "fig8/sim/provenance.json", "{}");
+    write(root, "fig8/sim/plots/.hidden.svg", "");
+    write(root, "no-run/other/notes.txt", "");
+    write(root, "broken/sim/plan.json", "{");
+    let mut world = world().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    world.address = listener.local_addr().unwrap();
+    let nodes = Arc::new(Fakes(Arc::clone(&world.fake)));
+    let door = Door { address: world.address, has_tls: false };
+    world.console = Console::new(nodes, door).with_lab(root.to_owned());
+    tokio::spawn(onym_http::server::serve(listener, world.console.router()));
+    world
+}
+
+#[tokio::test]
+async fn the_laboratory_tells_how_far_a_run_is_and_which_reports_there_are() {
+    let root = tempfile::tempdir().unwrap();
+    let world = world_with_lab(root.path()).await;
+    let cookie = world.cookie().await;
+    let told = world.ask("GET", "/v1/lab", &cookie, "").await;
+    assert_eq!(told.status, 200, "{}", told.body);
+    let told: serde_json::Value = serde_json::from_str(&told.body).unwrap();
+    let [running, done] = told["runs"].as_array().unwrap().as_slice() else { panic!("{told}") };
+    assert_eq!((&running["done"], &running["total"]), (&1.into(), &3.into()), "{running}");
+    let now = &running["now"];
+    assert_eq!(now["label"], "strength=50%");
+    assert_eq!((&now["phase"], &now["attempts"]), (&"measure".into(), &2.into()));
+    assert_eq!(now["began_ms"], 1_700_000_000_500_u64);
+    assert_eq!((&done["phase"], &done["done"]), (&"done".into(), &3.into()), "{done}");
+    let reports = serde_json::json!(["report.html", "report.pdf", "plots/hops.svg"]);
+    assert_eq!(done["reports"], reports);
+    // Without it there is none.
+    let world = crate::world().await;
+    let cookie = world.cookie().await;
+    for path in ["/v1/lab", "/v1/lab/file/fig8/sim/report.html"] {
+        let none = world.ask("GET", path, &cookie, "").await;
+        assert!(none.status == 404 && none.body.contains("--lab"), "{}", none.body);
+    }
+}
+
+/// Laws: a report runs no script and is of no origin; no path leads to anything but reports.
+#[tokio::test]
+async fn reports_run_no_script_and_nothing_else_of_the_folder_is_served() {
+    let root = tempfile::tempdir().unwrap();
+    let world = world_with_lab(root.path()).await;
+    let cookie = world.cookie().await;
+    let file = |path: &str| format!("/v1/lab/file/{path}");
+    for (path, kind) in [
+        ("fig8/sim/report.html", "text/html"),
+        ("fig8/sim/report.pdf", "application/pdf"),
+        ("fig8/sim/plots/hops.svg", "image/svg+xml"),
+    ] {
+        let report = world.ask("GET", &file(path), &cookie, "").await;
+        assert_eq!(report.status, 200, "{path}");
+        assert!(report.head.contains(&format!("content-type: {kind}")), "{}", report.head);
+        let policy = report.head.lines().find_map(|l| l.strip_prefix("content-security-policy: "));
+        let policy = policy.unwrap();
+        assert!(policy.contains("default-src 'none'") && policy.contains("sandbox"), "{policy}");
+        assert!(!policy.contains("script") && !policy.contains("same-origin"), "{policy}");
+        assert!(report.head.contains("x-content-type-options: nosniff"), "{}", report.head);
+    }
+    let outside = tempfile::tempdir().unwrap();
+    write(outside.path(), "secret.html", "secret");
+    for (to, link) in [("secret.html", "fig8/sim/report.link.html"), ("", "fig8/out")] {
+        std::os::unix::fs::symlink(outside.path().join(to), root.path().join(link)).unwrap();
+    }
+    for path in [
+        "fig8/sim/provenance.json",
+        "fig8/sim/plan.json",
+        "fig8/sim/report.link.html",
+        "fig8/out/secret.html",
+        "fig8/sim/plots/.hidden.svg",
+        "fig8/sim/plots/none.svg",
+        "fig8/sim/plots",
+        "fig8/sim/../sim/report.html",
+        "fig8/sim/%2e%2e/report.html",
+        "../fig8/sim/report.html",
+        "/etc/report.html",
+        "fig8//report.html",
+        "fig8/sim/report.html/",
+        "fig8/sim/plots/a/b.svg",
+        "",
+    ] {
+        let answer = world.ask("GET", &file(path), &cookie, "").await;
+        assert_eq!(answer.status, 404, "{path}: {}", answer.body);
+    }
+    assert_eq!(world.ask("GET", &file("fig8/sim/report.html"), "", "").await.status, 401);
 }

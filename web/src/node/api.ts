@@ -33,6 +33,11 @@ export interface Other {
   links: { face: number; remote: string; in_packets: number; out_packets: number; in_bytes: number; out_bytes: number }[]; links_left_out: number;
   neighbours: { router: string; cost: number; usable: boolean }[];
 }
+export interface LabRun {
+  experiment: string; run: string; phase: string | null; why: string | null; total: number; done: number | null; took_s: number; changed_ms: number;
+  now: { label: string; replication: number; phase: string; attempts: number; began_ms: number; why: string | null } | null; reports: string[];
+}
+export interface Lab { now_ms: number; runs: LabRun[]; left_out: number }
 export interface Tree {
   publisher: string; path: { number: number; from: string; to: string }[]; hops: number;
   route: { form: string; table?: number; ones?: number; filter?: string; stages?: number } | null;

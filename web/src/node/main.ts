@@ -3,6 +3,7 @@ import { $, h, theme } from "../shared/dom";
 import { repaint } from "../shared/series";
 import { get, Refusal, type About } from "./api";
 import { ask } from "./ask";
+import { lab } from "./lab";
 import { faces, routes, strategies } from "./lists";
 import { live } from "./live";
 import { nodes } from "./nodes";
@@ -23,6 +24,7 @@ const VIEWS: Record<string, [string, () => View]> = {
   nodes: ["Other nodes", nodes],
   live: ["Live packets", live],
   ask: ["Explain and trace", ask],
+  lab: ["Laboratory", lab],
 };
 
 const made = new Map<string, View>();
@@ -65,9 +67,11 @@ async function watch(): Promise<never> {
   let isKnown = false, of: typeof seen = null;
   for (;;) {
     try {
-      if (!isKnown) await about();
-      isKnown = true;
       of = seen!;
+      if (!isKnown && !of.view.alone) {
+        await about();
+        isKnown = true;
+      }
       await of.view.refresh();
       if (isAway) {
         isAway = false;

@@ -9,6 +9,8 @@ export interface View {
   refresh(): Promise<void>;
   /** Milliseconds until it wants to be asked again. */
   every: number;
+  /** It needs no node. */
+  alone?: boolean;
   /** It is seen no more. */
   leave?(): void;
 }

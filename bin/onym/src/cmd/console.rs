@@ -16,6 +16,7 @@ use onym_wire::Name;
 use serde::Serialize;
 use std::io::{BufRead as _, IsTerminal as _};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ use std::time::Duration;
   onym console
   onym console --listen 127.0.0.1:0                another port, if this one is in use
   onym --node unix:///run/nfd/nfd.sock console
+  onym console --lab results/                      and how far the laboratory is
   onym console --listen 192.0.2.1:7380 --tls-cert own.pem --tls-key own.key
 
 The address is good once, within two minutes; Enter prints another one. On loopback,
@@ -40,6 +42,10 @@ pub(crate) struct Args {
     listen: SocketAddr,
     #[command(flatten)]
     own: Own,
+    /// Folder of the laboratory's results (`results/` of `onym-lab`): the page shows how far its runs
+    /// are, and their reports. It works without a node, too.
+    #[arg(long, value_name = "FOLDER")]
+    lab: Option<PathBuf>,
     /// Key that signs questions to other nodes about their state: an identity, key or certificate of
     /// the key store; without it its default. They answer keys of their `management.shown_to`.
     #[arg(long, value_name = "NAME")]
@@ -66,8 +72,16 @@ pub(crate) fn run(args: Args, cx: &Context) -> Result<()> {
             .into());
     }
     let tls = args.own.load(None)?;
-    // Whoever starts it hears at once that there is no node.
-    session::open(cx)?;
+    match &args.lab {
+        // Whoever starts it hears at once that there is no node.
+        None => drop(session::open(cx)?),
+        Some(folder) if folder.is_dir() => {}
+        Some(folder) => {
+            return Err(Failure::new(Exit::Usage, format!("{}: no such folder", folder.display()))
+                .next("name the folder of results of `onym-lab`, such as results/")
+                .into());
+        }
+    }
     let stop = stop::on_signal()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .max_blocking_threads(THREADS_MAX)
@@ -86,7 +100,10 @@ async fn serve(args: Args, tls: Option<ServerTls>, cx: &Context, stop: &Stop) ->
             .next("another console may run; choose another --listen, such as 127.0.0.1:0")
     })?;
     let door = Door { address: listener.local_addr()?, has_tls: tls.is_some() };
-    let console = Console::new(Arc::new(Here::new(cx, stop, args.key)), door);
+    let mut console = Console::new(Arc::new(Here::new(cx, stop, args.key)), door);
+    if let Some(folder) = args.lab {
+        console = console.with_lab(folder);
+    }
     tell(&console, cx)?;
     offer_more(&console, cx)?;
     let ended = async {
