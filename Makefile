@@ -63,7 +63,7 @@ s3-test: setup-base ## the bucket of a repository against s3s-fs, with faults, a
 docker-test: setup-base ## the manager with the Docker engine, which is started when none runs
 	scripts/docker.sh
 
-kubernetes-test: setup-base ## the manager with a Kubernetes cluster: of KUBECONFIG, or one node from K8S_BIN (root)
+kubernetes-test: setup-base ## the manager and its operator with a Kubernetes cluster: of KUBECONFIG, or one node from K8S_BIN (root)
 	scripts/kubernetes.sh
 
 bench: setup-base ## relay, onym and the foreign forwarders on PATH, in one run

@@ -1,6 +1,6 @@
 # Sourced by kubernetes.sh: one node of Kubernetes from K8S_BIN, with a folder of its own in $work.
 # cluster_missing says what is not there; cluster_start BINARY IMAGE starts it with that image and
-# sets KUBECONFIG; cluster_stop ends what it started.
+# sets KUBECONFIG; cluster_image ARCHIVE gives it another one; cluster_stop ends what it started.
 
 K8S_BIN=${K8S_BIN:-}
 # An address of the node that is not loopback: the API server refuses one as its own.
@@ -12,12 +12,13 @@ cluster_missing() {
   for p in kube-apiserver kube-controller-manager kube-scheduler kubelet; do
     [ -x "$K8S_BIN/$p" ] || missing+=("$p in K8S_BIN")
   done
-  for p in etcd containerd ctr runc openssl python3; do
+  for p in etcd containerd ctr runc openssl python3 kubectl docker dockerd iptables; do
     command -v $p >/dev/null || missing+=("$p")
   done
   [ -x /usr/lib/cni/bridge ] || missing+=("containernetworking-plugins")
   [ ${#missing[@]} -gt 0 ] || return 1
   echo "skipped: no KUBECONFIG, and no cluster can be started without: ${missing[*]}"
+  echo "  next: apt-get install etcd-server containerd runc containernetworking-plugins, scripts/kubernetes-build.sh FOLDER, K8S_BIN=FOLDER"
 }
 
 # run NAME COMMAND...: starts it with a log; it ends with the cluster.
@@ -36,7 +37,7 @@ cluster_config() {
   cat >"$work/kubeconfig" <<K
 apiVersion: v1
 kind: Config
-clusters: [{name: l, cluster: {server: "https://127.0.0.1:16443", certificate-authority: "$work/certs/apiserver.crt"}}]
+clusters: [{name: l, cluster: {server: "https://$NODE:16443", certificate-authority: "$work/certs/apiserver.crt"}}]
 users: [{name: a, user: {token: "$token"}}]
 contexts: [{name: c, context: {cluster: l, user: a}}]
 current-context: c
@@ -58,7 +59,7 @@ state = "$work/ctd/state"
     runtime_type = "io.containerd.runc.v2"
 K
   cat >"$work/cni/10-onym.conflist" <<K
-{"cniVersion":"0.4.0","name":"onym","plugins":[{"type":"bridge","bridge":"onym-cni0","isGateway":true,"ipMasq":false,"ipam":{"type":"host-local","dataDir":"$work/ipam","ranges":[[{"subnet":"10.244.97.0/24"}]]}},{"type":"portmap","capabilities":{"portMappings":true}}]}
+{"cniVersion":"0.4.0","name":"onym","plugins":[{"type":"bridge","bridge":"onym-cni0","isDefaultGateway":true,"ipMasq":false,"ipam":{"type":"host-local","dataDir":"$work/ipam","ranges":[[{"subnet":"10.244.97.0/24"}]]}},{"type":"portmap","capabilities":{"portMappings":true}}]}
 K
   cat >"$work/kubelet.yaml" <<K
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -86,15 +87,17 @@ image() {
 }
 
 # api PATH [CURL WORDS...]
-api() { curl -sf --cacert "$work/certs/apiserver.crt" -H "Authorization: Bearer $token" "https://127.0.0.1:16443$1" "${@:2}"; }
+api() { curl -sf --cacert "$work/certs/apiserver.crt" -H "Authorization: Bearer $token" "https://$NODE:16443$1" "${@:2}"; }
 api_ready() { [ "$(api /readyz)" = ok ]; }
 node_ready() { api /api/v1/nodes/onym-test | tr -d ' \n' | grep -q '"reason":"KubeletReady"'; }
 
-# Where a Docker engine ran, the kernel forwards nothing that it was not told of.
+# Where a Docker engine ran, the kernel forwards nothing that it was not told of. A pod reaches the API
+# server at the address of its service; there is no kube-proxy that would lead it there.
 forward() {
   command -v iptables >/dev/null || return 0
   iptables "$1" FORWARD -i onym-cni0 -j ACCEPT 2>/dev/null || true
   iptables "$1" FORWARD -o onym-cni0 -j ACCEPT 2>/dev/null || true
+  iptables -t nat "$1" PREROUTING -d 10.96.0.1 -p tcp --dport 443 -j DNAT --to-destination $NODE:16443 2>/dev/null || true
 }
 
 # pod_address PORT: the address of the pod that clients reach at this port.
@@ -107,6 +110,10 @@ for pod in json.load(sys.stdin)["items"]:
             sys.exit(print(pod["status"]["podIP"]))' "$1"
 }
 
+cluster_image() {
+  until_true 30 ctr -a "$work/ctd/c.sock" -n k8s.io images import "$1" || { tail -5 "$work/containerd.log"; exit 1; }
+}
+
 cluster_start() {
   local binary=$1 name=$2
   started=yes
@@ -117,7 +124,7 @@ cluster_start() {
     --advertise-client-urls http://127.0.0.1:12379 --listen-peer-urls http://127.0.0.1:12380 --unsafe-no-fsync
   run containerd containerd --config "$work/ctd.toml"
   run apiserver "$K8S_BIN/kube-apiserver" --etcd-servers=http://127.0.0.1:12379 --cert-dir="$work/certs" \
-    --secure-port=16443 --bind-address=127.0.0.1 --advertise-address=$NODE \
+    --secure-port=16443 --bind-address=$NODE --advertise-address=$NODE \
     --service-account-issuer=https://kubernetes.default.svc --service-account-signing-key-file="$work/sa.key" \
     --service-account-key-file="$work/sa.pub" --token-auth-file="$work/tokens.csv" --authorization-mode=RBAC \
     --service-cluster-ip-range=10.96.0.0/16 --allow-privileged=true --kubelet-preferred-address-types=InternalIP
@@ -132,10 +139,7 @@ cluster_start() {
   gcc -static -O1 -o "$work/pause" "$work/pause.c"
   image "$work/pause.tar" docker.io/onym/pause:test "$work/pause"
   image "$work/service.tar" "$name" "$binary"
-  for archive in pause service; do
-    until_true 30 ctr -a "$work/ctd/c.sock" -n k8s.io images import "$work/$archive.tar" ||
-      { tail -5 "$work/containerd.log"; exit 1; }
-  done
+  for archive in pause service; do cluster_image "$work/$archive.tar"; done
   run kubelet "$K8S_BIN/kubelet" --config "$work/kubelet.yaml" --kubeconfig "$KUBECONFIG" \
     --root-dir "$work/kubelet" --cert-dir "$work/kubelet-certs" --hostname-override onym-test --node-ip $NODE
   # Pods are refused until the account that they run as is there.

@@ -16,11 +16,13 @@ manager= put= pids=() started=
 cleanup() {
   [ -z "$put" ] || kill "$put" 2>/dev/null || true
   [ -z "$manager" ] || { "$program" net --manager "$url" down >/dev/null 2>&1 || true; kill "$manager" 2>/dev/null || true; }
+  engine_stop
   [ -z "$started" ] || cluster_stop
   rm -rf "$work"
 }
 trap cleanup EXIT
 . scripts/kubernetes-node.sh
+. scripts/kubernetes-operator.sh
 
 if [ -z "${KUBECONFIG:-}" ]; then
   cluster_missing && exit 77
@@ -40,10 +42,13 @@ else
 fi
 namespace=${NAMESPACE:-default}
 
+# start IMAGE [WORDS...]
 start() {
+  local image=$1
+  shift
   # Else the word of the manager before is taken for this one's.
   rm -f "$work/log"
-  "$program" manager --listen 127.0.0.1:0 --state "$work/state" --driver kubernetes --namespace "$namespace" --image "$1" 2>"$work/log" &
+  "$program" manager --listen 127.0.0.1:0 --state "${state:-$work/state}" --driver kubernetes --namespace "$namespace" --image "$image" "$@" 2>"$work/log" &
   manager=$!
   until_true 120 grep -q '^ready' "$work/log" || { cat "$work/log"; exit 1; }
   url=$(sed -n 's/^ready .*"url":"\([^"]*\)".*/\1/p' "$work/log")
@@ -51,8 +56,9 @@ start() {
 net() { "$program" net --manager "$url" "$@"; }
 
 # An image that is nowhere: the error names it, and nothing is left.
-start 127.0.0.1:1/nowhere:none
 port=$((20000 + RANDOM % 10000))
+allow=(--allow-listen "tcp4://0.0.0.0:$port" --allow-listen "udp4://0.0.0.0:$port")
+start 127.0.0.1:1/nowhere:none "${allow[@]}"
 net preset nfd --print | sed "s,//[^:/]*:6363,//0.0.0.0:$port,g" >"$work/network.toml"
 if net apply "$work/network.toml" 2>"$work/refused"; then echo "an image that is nowhere started"; exit 1; fi
 grep -q 'nowhere:none' "$work/refused" || { cat "$work/refused"; exit 1; }
@@ -60,7 +66,7 @@ grep -q 'nowhere:none' "$work/refused" || { cat "$work/refused"; exit 1; }
 kill "$manager"; wait "$manager" 2>/dev/null || true
 echo "kubernetes: an image that does not start is named, and nothing is left"
 
-start "$image"
+start "$image" "${allow[@]}"
 # A namespace that has no room for the third pod: the same.
 if [ -n "$started" ]; then
   quota=/api/v1/namespaces/$namespace/resourcequotas
@@ -100,7 +106,7 @@ echo "kubernetes: a quota is changed without a restart"
 # The manager that is killed adopts what runs.
 kill -9 "$manager"; wait "$manager" 2>/dev/null || true
 "$program" get --node "$node" /example/file -o "$work/out2"
-start "$image"
+start "$image" "${allow[@]}"
 settled() { net show | grep -q 'as wanted' && ! net show | grep -q 'not as wanted'; }
 until_true 60 settled
 handles | cmp - "$work/before"
@@ -109,10 +115,14 @@ cmp "$work/in" "$work/out2" && cmp "$work/in" "$work/out3"
 echo "kubernetes: the pods are adopted"
 
 kill "$put" || true
+put=
 net down
 [ "$(net show --json | grep -c '"handle"')" = 0 ]
 kill "$manager"; wait "$manager" 2>/dev/null || true
 # A manager that starts again finds nothing of its own.
-start "$image"
+start "$image" "${allow[@]}"
 if net events | grep -q adopted; then echo "something was left"; exit 1; fi
 echo "kubernetes: nothing is left"
+kill "$manager"; wait "$manager" 2>/dev/null || true
+manager=
+[ -z "$started" ] || operator "$binary"
