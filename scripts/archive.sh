@@ -31,6 +31,7 @@ complete fish share/fish/vendor_completions.d/onym.fish
 for unit in onym onym-manager onym-repo; do
   install -D -m 644 "packaging/debian/$unit.service" "$tree/lib/systemd/system/$unit.service"
 done
+install -m 644 packaging/debian/onym.socket "$tree/lib/systemd/system/"
 install -D -m 755 packaging/archive/restart "$tree/lib/onym/restart"
 doc=$tree/share/doc/onym
 install -D -m 644 packaging/debian/onym.toml "$doc/onym.toml"

@@ -33,6 +33,7 @@ octets=$(stat -c %s "$tree/usr/bin/onym")
 for unit in onym onym-manager onym-repo; do
   install -D -m 644 "packaging/debian/$unit.service" "$tree/lib/systemd/system/$unit.service"
 done
+install -m 644 packaging/debian/onym.socket "$tree/lib/systemd/system/"
 install -D -m 755 packaging/archive/restart "$tree/usr/lib/onym/restart"
 install -D -m 644 packaging/debian/onym.toml "$tree/etc/onym/onym.toml"
 install -d -m 755 "$tree/etc/onym/onym.toml.d"

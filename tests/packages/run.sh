@@ -99,7 +99,7 @@ inside getent passwd onym >/dev/null || fail "there is no user onym"
 inside getent group onym >/dev/null || fail "there is no group onym"
 inside onym check-config /etc/onym/onym.toml || fail "the configuration of the package is wrong"
 [ -L "$root/etc/systemd/system/multi-user.target.wants/onym.service" ] || fail "the unit is not enabled"
-for file in usr/share/man/man1/onym.1.gz usr/share/bash-completion/completions/onym usr/share/zsh/vendor-completions/_onym usr/share/fish/vendor_completions.d/onym.fish usr/share/doc/onym/copyright; do
+for file in lib/systemd/system/onym.socket usr/share/man/man1/onym.1.gz usr/share/bash-completion/completions/onym usr/share/zsh/vendor-completions/_onym usr/share/fish/vendor_completions.d/onym.fish usr/share/doc/onym/copyright; do
   [ -s "$root/$file" ] || fail "$file is missing"
 done
 

@@ -52,6 +52,12 @@ again || fail "the upgrade did not start the node anew"
 onym route list --format nfdc | grep -q 'prefix=/by-hand ' || fail "the upgrade lost a route: $(cat /tmp/said)"
 wait_for "the upgrade lost a stored object" got
 say "upgraded: no route and no object is lost"
+systemctl stop onym-manager onym-repo onym || fail "the units do not stop"
+systemctl start onym.socket || fail "its socket does not start"
+! active onym || fail "the node runs before anybody comes"
+onym status >/dev/null || fail "who comes first is not answered"
+active onym || fail "the node was not started by its socket"
+say "a node was started by who came first"
 for unit in onym onym-repo onym-manager; do
   say "$(systemd-analyze security --no-pager $unit 2>/dev/null | tail -1 | sed 's/[^[:print:]]//g')"
 done

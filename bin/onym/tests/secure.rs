@@ -1,4 +1,4 @@
-//! Who may ask a manager and its services, and where they listen.
+//! Who may ask a manager, its services and a console, and where they listen.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use support::managed::Managed;
-use support::{Place, wait_until};
+use support::{Ended, Place, Running, wait_until};
 
 fn openssl(place: &Place, line: &str) {
     let out = Command::new("openssl").args(line.split(' ')).current_dir(place.dir()).output();
@@ -55,17 +55,11 @@ fn a_manager_by_mutual_tls_answers_who_shows_a_certificate_and_nobody_else() {
     assert_ne!(place.run(&by_tcp).code, 0, "no TLS");
 }
 
-#[test]
-fn half_open_handshakes_keep_no_honest_request_of_a_tls_door_waiting() {
-    let place = Place::new();
-    certificates(&place);
-    let tls = ["--tls-cert", "own.pem", "--tls-key", "own.key", "--tls-ca", "ca.pem"];
-    let mut manager = place.start(&Managed::words(&tls));
-    let url = Managed::url_of(&mut manager);
-    let to = url.strip_prefix("https://").unwrap();
+/// Asks five times while two hundred connections are kept that begin a handshake at most; what came, and
+/// how long it took.
+fn while_handshakes_hang(to: &str, ask: impl Fn() -> Ended) -> Vec<(Duration, Ended)> {
     // Some say nothing, some begin a handshake, and one more comes for each that is closed.
     let (over, made) = (AtomicBool::new(false), AtomicU64::new(0));
-    let mut times = Vec::new();
     std::thread::scope(|scope| {
         let flood = scope.spawn(|| {
             let mut held = std::collections::VecDeque::new();
@@ -84,20 +78,83 @@ fn half_open_handshakes_keep_no_honest_request_of_a_tls_door_waiting() {
             }
         });
         wait_until("the flood is there", || made.load(Ordering::Relaxed) > 250);
-        let words = ["net", "--manager", &url, "show", "--json", "--ca", "ca.pem"];
-        let own = ["--tls-cert", "own.pem", "--tls-key", "own.key"];
-        for _ in 0..5 {
+        let timed = || {
             let begun = Instant::now();
-            let answered = place.run(&[&words[..], &own[..]].concat());
-            times.push((begun.elapsed(), answered));
-        }
+            let answered = ask();
+            (begun.elapsed(), answered)
+        };
+        let all = (0..5).map(|_| timed()).collect();
         over.store(true, Ordering::Relaxed);
         flood.join().unwrap();
+        all
+    })
+}
+
+#[test]
+fn half_open_handshakes_keep_no_honest_request_of_a_tls_door_waiting() {
+    let place = Place::new();
+    certificates(&place);
+    let tls = ["--tls-cert", "own.pem", "--tls-key", "own.key"];
+    let mut manager = place.start(&Managed::words(&[&tls[..], &["--tls-ca", "ca.pem"]].concat()));
+    let url = Managed::url_of(&mut manager);
+    let words = ["net", "--manager", &url, "show", "--json", "--ca", "ca.pem"];
+    let of_manager = while_handshakes_hang(url.strip_prefix("https://").unwrap(), || {
+        place.run(&[&words[..], &tls[..]].concat())
     });
-    for (took, answered) in times {
+    let _daemon = place.daemon(&[]);
+    let (_console, base, _) = console(&place);
+    let of_console = while_handshakes_hang(base.strip_prefix("https://").unwrap(), || {
+        curl(&place, &["--fail", "--cacert", "ca.pem", &base])
+    });
+    for (took, answered) in of_manager.into_iter().chain(of_console) {
         assert_eq!(answered.code, 0, "{}", answered.err);
         assert!(took < Duration::from_secs(5), "{took:?}");
     }
+}
+
+/// A console by TLS: it, where it is, and the code that lets a browser in.
+fn console(place: &Place) -> (Running, String, String) {
+    let tls = ["--tls-cert", "own.pem", "--tls-key", "own.key"];
+    let mut console =
+        place.start(&[&["console", "--listen", "127.0.0.1:0"][..], &tls[..]].concat());
+    console.wait_for("#code=");
+    let text = console.out.text();
+    let (base, code) = text.trim().split_once("/#code=").unwrap();
+    (console, base.to_owned(), code.to_owned())
+}
+
+fn curl(place: &Place, words: &[&str]) -> Ended {
+    let mut command = Command::new("curl");
+    command.args(["--silent", "--show-error", "--include", "--max-time", "20"]).args(words);
+    Ended::of(command.current_dir(place.dir()).output().expect("curl is needed"))
+}
+
+#[test]
+fn a_console_by_tls_says_nothing_in_clear_text_and_its_cookie_stays_with_it() {
+    let place = Place::new();
+    certificates(&place);
+    let _daemon = place.daemon(&[]);
+    let (_console, base, code) = console(&place);
+    assert!(base.starts_with("https://127.0.0.1:"), "{base}");
+    let about = format!("{base}/v1/about");
+    let plain = curl(&place, &[&about.replace("https", "http")]);
+    assert!(plain.code != 0 && plain.out.is_empty(), "{plain:?}");
+    assert_ne!(curl(&place, &[&about]).code, 0, "its authority is not one of the system");
+    let trusted = |more: &[&str]| curl(&place, &[&["--cacert", "ca.pem"], more].concat());
+    assert!(trusted(&[&about]).out.starts_with("HTTP/1.1 401"), "{:?}", trusted(&[&about]));
+    let (kind, body) = ("content-type: application/json", format!("{{\"code\":\"{code}\"}}"));
+    let session = format!("{base}/v1/session");
+    let entered = trusted(&["--header", kind, "--data", &body, &session]);
+    let cookie = entered.out.lines().find_map(|line| line.strip_prefix("set-cookie: "));
+    let cookie = cookie.unwrap_or_else(|| panic!("{entered:?}"));
+    assert!(cookie.starts_with("__Host-onym-console-"), "{cookie}");
+    assert!(cookie.contains("; Secure") && cookie.contains("Path=/"), "{cookie}");
+    let cookie = cookie.split_once(';').unwrap().0;
+    let read = trusted(&["--cookie", cookie, &about]);
+    assert!(read.out.starts_with("HTTP/1.1 200"), "{read:?}");
+    // Beyond loopback there is none without a certificate.
+    let ended = place.run(&["console", "--listen", "0.0.0.0:0"]);
+    assert!(ended.code == 2 && ended.err.contains("--tls-cert"), "{ended:?}");
 }
 
 #[test]

@@ -116,3 +116,37 @@ fn a_daemon_that_hangs_feeds_no_watchdog() {
     told.set_read_timeout(Some(PATIENCE)).unwrap();
     wait_for(&told, "WATCHDOG=1");
 }
+
+#[test]
+fn who_connects_to_a_socket_of_the_service_manager_waits_until_the_node_is_there() {
+    let place = Place::new();
+    let path = place.path("nfd.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let early = place.start(&["status"]);
+    // As `sd_listen_fds(3)` has it: the process's own number, and descriptors from 3 on.
+    let start = || {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$@\" 3<&0 </dev/null", "sh"]);
+        let mut program = place.command(&["daemon", "--set"]);
+        program.arg(format!("faces.unix.path={}", path.display()));
+        for faces in ["udp", "tcp", "websocket"] {
+            program.args(["--set", &format!("faces.{faces}.listen=[]")]);
+        }
+        command.arg(program.get_program()).args(program.get_args()).current_dir(place.dir());
+        command.env("HOME", place.dir()).env("XDG_RUNTIME_DIR", place.dir());
+        command.stdin(std::os::fd::OwnedFd::from(listener.try_clone().unwrap()));
+        let mut daemon = Running::start(&mut command);
+        daemon.wait_for("ready\n");
+        daemon
+    };
+    let mut daemon = start();
+    let mut waited = early;
+    assert_eq!(waited.end(), Some(0), "{}", waited.err.text());
+    signal(&daemon, "-TERM");
+    assert_eq!(daemon.end(), Some(0));
+    // It is the service manager's, and stays; who comes meanwhile is answered by the next one.
+    assert!(path.exists());
+    let mut between = place.start(&["status"]);
+    let _daemon = start();
+    assert_eq!(between.end(), Some(0), "{}", between.err.text());
+}

@@ -76,7 +76,11 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     let cannot = || format!("{} was not written", args.file.display());
     let out = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&args.file);
     let out = out.map_err(|e| {
-        Failure::new(Exit::Failed, cannot()).why(e).next("name a file that does not exist yet")
+        let next = match e.kind() {
+            io::ErrorKind::AlreadyExists => "name a file that does not exist yet",
+            _ => "name a file in a folder that is there and that you may write to",
+        };
+        Failure::new(Exit::Failed, cannot()).why(e).next(next)
     })?;
     let written = write(out, &found);
     if written.is_err() {

@@ -69,8 +69,9 @@ pub struct UnixListener {
     fd: OwnedFd,
     path: PathBuf,
     uri: FaceUri,
-    /// Device and inode of the socket file, so that only our own is removed.
-    file: (u64, u64),
+    /// Device and inode of the socket file, so that only our own is removed; none when it is that of the
+    /// service manager.
+    file: Option<(u64, u64)>,
     rings: RingPolicy,
     reserve: Reserve,
 }
@@ -80,7 +81,8 @@ const BACKLOG: i32 = 128;
 
 impl UnixListener {
     /// Listens at `path`, making its parent directories. A socket file left by a program that no
-    /// longer runs is replaced.
+    /// longer runs is replaced. A socket that a service manager opened there for this process is used
+    /// as it is, and stays.
     ///
     /// # Errors
     /// [`FaceError::InUse`] when somebody answers there; [`FaceError::Address`] when the path is
@@ -95,6 +97,12 @@ impl UnixListener {
     /// As [`UnixListener::bind`].
     pub fn bind_with(path: &Path, rings: RingPolicy) -> Result<Self, FaceError> {
         let address = address(path)?;
+        if let Some(handed) = onym_sys::handed::unix_listener(path) {
+            handed
+                .set_nonblocking(true)
+                .map_err(|e| FaceError::io("making a socket non-blocking", e))?;
+            return Ok(Self::of(handed.into(), path, None, rings));
+        }
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)
                 .map_err(|e| FaceError::io("making the directory of the Unix socket", e))?;
@@ -108,15 +116,12 @@ impl UnixListener {
         rustix::net::listen(&fd, BACKLOG)
             .map_err(|e| FaceError::io("listening on the Unix socket", e))?;
         let meta = fs::metadata(path).map_err(|e| FaceError::io("looking at the socket", e))?;
-        let file = (meta.dev(), meta.ino());
-        Ok(Self {
-            fd,
-            path: path.to_owned(),
-            uri: uri::unix(path),
-            file,
-            rings,
-            reserve: Reserve::new(),
-        })
+        Ok(Self::of(fd, path, Some((meta.dev(), meta.ino())), rings))
+    }
+
+    fn of(fd: OwnedFd, path: &Path, file: Option<(u64, u64)>, rings: RingPolicy) -> Self {
+        let (path, uri) = (path.to_owned(), uri::unix(path));
+        Self { fd, path, uri, file, rings, reserve: Reserve::new() }
     }
 }
 
@@ -145,8 +150,8 @@ fn remove_stale(path: &Path) -> Result<(), FaceError> {
 
 impl Drop for UnixListener {
     fn drop(&mut self) {
-        let ours = fs::symlink_metadata(&self.path).is_ok_and(|m| (m.dev(), m.ino()) == self.file);
-        if ours {
+        let Some(file) = self.file else { return };
+        if fs::symlink_metadata(&self.path).is_ok_and(|m| (m.dev(), m.ino()) == file) {
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -9,6 +9,7 @@ use onym_face::{
     tcp::TcpListener,
 };
 use onym_sys::netdev::{self, Interface};
+use rustix::io::Errno;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -64,6 +65,13 @@ impl Opened {
 pub(crate) fn open(config: &Config) -> Result<Opened, String> {
     let mut opened = Opened::default();
     open_unix(config, &mut opened)?;
+    for path in onym_sys::handed::left() {
+        opened.notes.push(format!(
+            "the service manager holds {} open for this node, which listens elsewhere: who connects \
+             there waits in vain; faces.unix.path must be the ListenStream of the socket unit",
+            path.display()
+        ));
+    }
     open_udp(config, &mut opened)?;
     open_tcp(config, &mut opened)?;
     open_websocket(config, &mut opened)?;
@@ -121,22 +129,32 @@ fn open_unix(config: &Config, opened: &mut Opened) -> Result<(), String> {
                     place.display()
                 ));
             }
-            Err(error) => return Err(format!("faces.unix.path: {}: {error}", place.display())),
+            Err(error) => {
+                let next = match code(&error) {
+                    Some(Errno::ACCESS | Errno::PERM | Errno::ROFS) => {
+                        ". This user may not write there: set a path in a folder of his own, or \"auto\""
+                    }
+                    _ => "",
+                };
+                return Err(format!("faces.unix.path: {}: {error}{next}", place.display()));
+            }
         }
     }
     Ok(())
 }
 
-/// Whether a wildcard IPv6 address failed because this machine has no IPv6.
-fn lacks_ipv6(address: SocketAddr, error: &FaceError) -> bool {
-    use rustix::io::Errno;
-    let code = match error {
+fn code(error: &FaceError) -> Option<Errno> {
+    match error {
         FaceError::Io { source, .. } => Errno::from_io_error(source),
         _ => None,
-    };
+    }
+}
+
+/// Whether a wildcard IPv6 address failed because this machine has no IPv6.
+fn lacks_ipv6(address: SocketAddr, error: &FaceError) -> bool {
     address.is_ipv6()
         && address.ip().is_unspecified()
-        && matches!(code, Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL))
+        && matches!(code(error), Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL))
 }
 
 /// The addresses of a `listen` key, which were checked.
@@ -156,7 +174,14 @@ pub(crate) fn refused(
         opened.notes.push(text);
         return Ok(());
     }
-    Err(format!("{text}. Stop the program that uses it, or set {key} to another address or to []"))
+    let next = match code(error) {
+        Some(Errno::ACCESS | Errno::PERM) => {
+            "Ports below 1024 are for root and CAP_NET_BIND_SERVICE: take a higher one"
+        }
+        Some(Errno::ADDRNOTAVAIL) => "This machine does not have that address: name one of its own",
+        _ => "Stop the program that uses it",
+    };
+    Err(format!("{text}. {next}, or set {key} to another address or to []"))
 }
 
 fn open_udp(config: &Config, opened: &mut Opened) -> Result<(), String> {
@@ -319,5 +344,28 @@ pub(super) fn udp_options(config: &Config) -> onym_face::udp::UdpOptions {
         recv_buffer: udp.receive_buffer_bytes,
         send_buffer: udp.send_buffer_bytes,
         ..onym_face::udp::UdpOptions::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_cannot_listen_is_told_why_and_what_to_do() {
+        let mut opened = Opened::default();
+        let address = "192.0.2.1:63".parse().unwrap();
+        for (code, says) in [
+            (Errno::ACCESS, "Ports below 1024"),
+            (Errno::ADDRNOTAVAIL, "does not have that address"),
+            (Errno::ADDRINUSE, "Stop the program that uses it"),
+        ] {
+            let error = FaceError::Io { doing: "listening on UDP", source: code.into() };
+            let said = refused("faces.udp.listen", address, &error, &mut opened).unwrap_err();
+            assert!(said.contains(says) && said.contains("192.0.2.1:63"), "{said}");
+        }
+        let error = FaceError::Io { doing: "listening", source: Errno::ADDRNOTAVAIL.into() };
+        refused("faces.udp.listen", "[::]:6363".parse().unwrap(), &error, &mut opened).unwrap();
+        assert_eq!(opened.notes.len(), 1, "a machine without IPv6 has a node");
     }
 }
