@@ -441,6 +441,7 @@ async fn world_with_lab(root: &Path) -> World {
     write(root, "fig8/sim/report.pdf", "%PDF");
     write(root, "fig8/sim/plots/hops.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>");
     write(root, "fig8/sim/provenance.json", "{}");
+    write(root, "fig8/sim/checks.csv", "cell");
     write(root, "fig8/sim/plots/.hidden.svg", "");
     write(root, "no-run/other/notes.txt", "");
     write(root, "broken/sim/plan.json", "{");
@@ -508,6 +509,7 @@ async fn reports_run_no_script_and_nothing_else_of_the_folder_is_served() {
     }
     for path in [
         "fig8/sim/provenance.json",
+        "fig8/sim/checks.csv",
         "fig8/sim/plan.json",
         "fig8/sim/report.link.html",
         "fig8/out/secret.html",
