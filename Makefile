@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 OUT = $${CARGO_TARGET_DIR:-target}
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build static deb deb-arm64 archive rpm wheel packages-vm docs reproducible semver s3-test docker-test kubernetes-test bench bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz advisories builds gen install clean setup-base setup-test
+.PHONY: help demo test check build static deb deb-arm64 archive rpm wheel packages-vm docs reproducible semver s3-test docker-test kubernetes-test bench store-bulk bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz advisories builds gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -68,6 +68,12 @@ kubernetes-test: setup-base ## the manager and its operator with a Kubernetes cl
 
 bench: setup-base ## relay, onym and the foreign forwarders on PATH, in one run
 	scripts/bench.sh
+
+store-bulk: setup-base ## a store with ten million objects of one octet, with names of 30 components, with one object of 10 GB (minutes, 4 GB of disk)
+	$(CARGO) build --release --locked --package onym-bench
+	target/release/onym-bench store --packets 0 --no-serve --payload 1 --per-object 1 --objects 10000000 --json target/bulk-objects.json
+	target/release/onym-bench store --packets 0 --no-serve --payload 1 --per-object 1 --objects 1000000 --components 30 --json target/bulk-names.json
+	target/release/onym-bench store --packets 0 --no-serve --per-object 1250000 --objects 1250000 --json target/bulk-octets.json
 
 bench-services: setup-base ## services alone beside a bare relay, and the chain beside the node
 	$(CARGO) build --release --locked --package onym --package onym-bench

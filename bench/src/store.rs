@@ -25,6 +25,7 @@ const AHEAD: usize = 2;
 #[derive(Debug, Args)]
 pub struct StoreArgs {
     /// Packets.
+    /// 0 leaves insertion and reading out.
     #[arg(long, default_value_t = 20_000)]
     pub packets: u32,
     /// Octets of content in a packet.
@@ -33,10 +34,16 @@ pub struct StoreArgs {
     /// Packets of one group: one write and one sync.
     #[arg(long, value_delimiter = ',', default_values_t = [64, 512])]
     pub groups: Vec<usize>,
-    /// Objects of the large store: 12,500,000 of the default payload are 100 GB, of which only the
+    /// Packets of the large store: 12,500,000 of the default payload are 100 GB, of which only the
     /// index takes room on the disk. 0 leaves it out.
     #[arg(long, default_value_t = 1_000_000)]
     pub objects: u64,
+    /// Packets of one object there; as many as there are make one large object.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub per_object: u64,
+    /// Components of a name there, version and segment included.
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u8).range(6..=32))]
+    pub components: u8,
     /// Leaves the nodes out that serve a file from memory, disk and repository.
     #[arg(long)]
     pub no_serve: bool,
@@ -81,7 +88,8 @@ pub fn run(args: &StoreArgs) -> Result<()> {
         packets.push(packet);
     }
     let mut report = Report::default();
-    for &group in &args.groups {
+    let groups = if args.packets == 0 { &[][..] } else { &args.groups };
+    for &group in groups {
         let rounds = (0..args.rounds)
             .map(|_| round(args, &names, &packets, group.max(1)))
             .collect::<Result<Vec<_>>>()?;

@@ -83,38 +83,55 @@ const GROUP: u64 = 512;
 /// Octets of log that the index does not know after the crash: below those at which it is made durable.
 const TAIL: u64 = 24 << 20;
 
-fn name(n: u64) -> Result<Name> {
-    Ok(format!("/bench/store/{}/data.bin/v=1/seg={}", n / 1000, n % 1000).parse()?)
+/// What is in the store.
+struct Shape {
+    /// Components between the number of an object and its file.
+    deep: String,
+    per_object: u64,
+    content: Vec<u8>,
 }
 
-fn group(from: u64, to: u64, content: &[u8]) -> Result<Vec<Change>> {
-    let packet = |n: u64| -> Result<Change> {
-        let (name, mut packet) = (name(n)?, Vec::new());
-        write_digest_data(&DataBuilder::new(name.as_ref(), content), &mut packet);
-        Ok(Change::insert(packet))
-    };
-    (from..to).map(packet).collect()
-}
-
-fn insert(writer: &mut Writer, from: u64, to: u64, content: &[u8]) -> Result<()> {
-    for at in (from..to).step_by(usize::try_from(GROUP)?) {
-        for answer in writer.apply(1, group(at, to.min(at + GROUP), content)?) {
-            answer?;
-        }
+impl Shape {
+    fn of(args: &StoreArgs) -> Self {
+        let deep = "/deeper".repeat(usize::from(args.components.saturating_sub(6)));
+        Self { deep, per_object: args.per_object, content: vec![0x5a; args.payload] }
     }
-    Ok(())
+
+    fn name(&self, n: u64) -> Result<Name> {
+        let (object, segment) = (n / self.per_object, n % self.per_object);
+        let deep = &self.deep;
+        Ok(format!("/bench/store/{object}{deep}/data.bin/v=1/seg={segment}").parse()?)
+    }
+
+    fn group(&self, from: u64, to: u64) -> Result<Vec<Change>> {
+        let packet = |n: u64| -> Result<Change> {
+            let (name, mut packet) = (self.name(n)?, Vec::new());
+            write_digest_data(&DataBuilder::new(name.as_ref(), &self.content), &mut packet);
+            Ok(Change::insert(packet))
+        };
+        (from..to).map(packet).collect()
+    }
+
+    fn insert(&self, writer: &mut Writer, from: u64, to: u64) -> Result<()> {
+        for at in (from..to).step_by(usize::try_from(GROUP)?) {
+            for answer in writer.apply(1, self.group(at, to.min(at + GROUP))?) {
+                answer?;
+            }
+        }
+        Ok(())
+    }
 }
 
 // Octets and packets of one store.
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn run(args: &StoreArgs, report: &mut Report) -> Result<()> {
     let place = tempfile::tempdir_in(&args.folder).context("cannot make a folder")?;
-    let content = vec![0x5a; args.payload];
+    let shape = Shape::of(args);
     let before = resident_octets(std::process::id())?;
     let began = Instant::now();
     let sparse = Arc::new(Sparse(Folder::open(place.path())?));
     let (mut writer, _) = Writer::open(sparse, Options::default(), 1)?;
-    insert(&mut writer, 0, args.objects, &content)?;
+    shape.insert(&mut writer, 0, args.objects)?;
     writer.checkpoint()?;
     let octets = writer.stats().log_octets as f64;
     let took = began.elapsed().as_secs_f64();
@@ -126,7 +143,7 @@ pub(super) fn run(args: &StoreArgs, report: &mut Report) -> Result<()> {
     let clean = began.elapsed().as_secs_f64();
     // A tail that the index does not know, as a crash leaves it.
     let tail = TAIL / (args.payload as u64 + 100);
-    insert(&mut writer, args.objects, args.objects + tail, &content)?;
+    shape.insert(&mut writer, args.objects, args.objects + tail)?;
     drop(writer);
     let began = Instant::now();
     let (writer, recovery) = open()?;
@@ -138,14 +155,18 @@ pub(super) fn run(args: &StoreArgs, report: &mut Report) -> Result<()> {
     let lookups: u32 = 20_000;
     for _ in 0..lookups {
         at = at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let found = reader.exact(name((at >> 20) % args.objects)?.as_ref())?;
+        let found = reader.exact(shape.name((at >> 20) % args.objects)?.as_ref())?;
         black_box(found.context("an object is gone")?);
     }
     let lookup = began.elapsed().as_secs_f64() / f64::from(lookups);
     let memory = resident_octets(std::process::id())?.saturating_sub(before) as f64;
     let objects = args.objects as f64;
     let index = fs::metadata(place.path().join("index.redb"))?.len() as f64;
-    let case = |what: &str| format!("do={what},objects={}", args.objects);
+    let more = match (args.per_object, args.components) {
+        (1000, 6) => String::new(),
+        (per_object, components) => format!(",per_object={per_object},components={components}"),
+    };
+    let case = |what: &str| format!("do={what},objects={}{more}", args.objects);
     report.add("store", &case("memory"), "onym", "octets_per_entry", memory / objects);
     report.add("store", &case("index"), "onym", "octets_per_entry", index / objects);
     report.add("store", &case("start-clean"), "onym", "latency_p50_s", clean);
