@@ -205,6 +205,14 @@ static struct nnet_cs_packet *nnet_cs_victim(struct nnet_cs *cs)
 	return list_first_entry_or_null(&cs->queue, struct nnet_cs_packet, lru);
 }
 
+/* For how much longer it is fresh. */
+static u32 nnet_cs_fresh_ms(const struct nnet_cs_packet *p)
+{
+	long left = READ_ONCE(p->fresh_until) - jiffies;
+
+	return READ_ONCE(p->freshness) && left > 0 ? jiffies_to_msecs(left) : 0;
+}
+
 /**
  * nnet_cs_shrink() - evict until both limits hold
  * @nn: whose
@@ -227,7 +235,7 @@ bool nnet_cs_shrink(struct nnet_net *nn, unsigned int max)
 		if (!p)
 			return false;
 		nnet_count(nn, NNET_C_T_CS_EVICTED);
-		nnet_store_offer(nn, p->skb);
+		nnet_store_offer(nn, p->skb, nnet_cs_fresh_ms(p));
 		nnet_cs_unlink(cs, p);
 	}
 	return true;
@@ -244,7 +252,7 @@ static void nnet_cs_digest(struct nnet_cs_packet *p)
 
 static bool nnet_cs_fresh(const struct nnet_cs_packet *p)
 {
-	return p->freshness &&
+	return READ_ONCE(p->freshness) &&
 	       time_before(jiffies, READ_ONCE(p->fresh_until));
 }
 
@@ -378,6 +386,16 @@ struct nnet_cs_packet *nnet_cs_find(struct nnet_net *nn,
 	return p;
 }
 
+/*
+ * How long a Data that comes is fresh: from the store, which does not say when
+ * it came, it is not. The store is asked for it again.
+ */
+static u32 nnet_cs_freshness(const struct sk_buff *skb,
+			     const struct nnet_view *v)
+{
+	return NNET_CB(skb)->face == NNET_FACE_STORE ? 0 : v->freshness;
+}
+
 /* The same Data is here already: it is fresh again. */
 static bool nnet_cs_refresh(struct nnet_net *nn, const struct sk_buff *skb,
 			    const struct nnet_view *v,
@@ -392,8 +410,12 @@ static bool nnet_cs_refresh(struct nnet_net *nn, const struct sk_buff *skb,
 		if (p->hash == key->full && p->name_len == v->name_len &&
 		    p->skb->len == skb->len && !READ_ONCE(p->dead) &&
 		    !memcmp(p->skb->data, skb->data, skb->len)) {
-			WRITE_ONCE(p->fresh_until,
-				   jiffies + msecs_to_jiffies(p->freshness));
+			if (nnet_cs_freshness(skb, v)) {
+				WRITE_ONCE(p->freshness, v->freshness);
+				WRITE_ONCE(p->fresh_until,
+					   jiffies +
+					   msecs_to_jiffies(v->freshness));
+			}
 			found = true;
 			break;
 		}
@@ -434,8 +456,8 @@ static struct nnet_cs_packet *nnet_cs_packet_new(struct sk_buff *skb,
 	p->name_len = v->name_len;
 	p->hash = key->full;
 	p->finger = key->parent % NNET_CS_FINGERS;
-	p->freshness = v->freshness;
-	p->fresh_until = jiffies + msecs_to_jiffies(v->freshness);
+	p->freshness = nnet_cs_freshness(skb, v);
+	p->fresh_until = jiffies + msecs_to_jiffies(p->freshness);
 	p->size = p->skb->truesize + sizeof(*p);
 	/* Until it is in the queue, so that nobody finds it before. */
 	p->dead = 1;
@@ -484,8 +506,8 @@ bool nnet_cs_insert(struct nnet_net *nn, struct sk_buff *skb,
 	struct nnet_cs *cs = &nn->cs;
 	struct nnet_cs_packet *p, *oldest;
 
-	if (READ_ONCE(nn->store.in_user)) {
-		nnet_store_offer(nn, skb);
+	if (READ_ONCE(nn->store.in_user) && READ_ONCE(nn->store.portid)) {
+		nnet_store_offer(nn, skb, v->freshness);
 		return true;
 	}
 	if (!READ_ONCE(cs->admit) || !READ_ONCE(cs->packets_max))

@@ -224,19 +224,43 @@ int nnet_nl_store_attach(struct sk_buff *skb, struct genl_info *info)
 	return err;
 }
 
+/* Return: 0, or -EPERM when the sender is not the store. */
+static int nnet_nl_is_store(struct genl_info *info)
+{
+	struct nnet_net *nn = nnet_nl_net(info);
+
+	if (nn->up && READ_ONCE(nn->store.portid) == info->snd_portid)
+		return 0;
+	NL_SET_ERR_MSG(info->extack, "the sender is not the store");
+	return -EPERM;
+}
+
+int nnet_nl_store_have(struct sk_buff *skb, struct genl_info *info)
+{
+	const u8 *name;
+	u16 len;
+	int err = nnet_nl_is_store(info) ?: nnet_nl_name(info, &name, &len);
+
+	if (err)
+		return err;
+	if (!name)
+		return nnet_nl_missing(info, "name");
+	nnet_store_have(nnet_nl_net(info), name, len);
+	return 0;
+}
+
 /* A packet that the store sent, as a buffer of its own. */
 static struct sk_buff *nnet_nl_packet(struct genl_info *info)
 {
 	struct nlattr *a = info->attrs[NNET_A_PACKET];
-	struct nnet_net *nn = nnet_nl_net(info);
 	struct sk_buff *skb;
+	int err;
 
 	if (!a || !nla_len(a))
 		return ERR_PTR(nnet_nl_missing(info, "packet"));
-	if (!nn->up || READ_ONCE(nn->store.portid) != info->snd_portid) {
-		NL_SET_ERR_MSG(info->extack, "the sender is not the store");
-		return ERR_PTR(-EPERM);
-	}
+	err = nnet_nl_is_store(info);
+	if (err)
+		return ERR_PTR(err);
 	skb = alloc_skb(NNET_LINK_HEADROOM + nla_len(a),
 			GFP_KERNEL_ACCOUNT);
 	if (!skb)
@@ -278,15 +302,19 @@ int nnet_nl_store_miss(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
-/* Sends a packet to the store. Return: 0 or a negative errno. */
+/*
+ * Sends a packet to the store, an offer with how long it is still fresh.
+ * Return: 0 or a negative errno.
+ */
 int nnet_netlink_store_send(struct nnet_net *nn, u32 portid, u8 cmd,
-			    struct sk_buff *packet)
+			    struct sk_buff *packet, u32 fresh_ms)
 {
 	struct sk_buff *msg;
 	struct nlattr *a;
 	void *header;
 
-	msg = genlmsg_new(nla_total_size(packet->len), GFP_ATOMIC);
+	msg = genlmsg_new(nla_total_size(packet->len) + nla_total_size(4),
+			  GFP_ATOMIC);
 	if (!msg)
 		return -ENOMEM;
 	header = genlmsg_put(msg, 0, 0, &nnet_nl_family, 0, cmd);
@@ -296,6 +324,11 @@ int nnet_netlink_store_send(struct nnet_net *nn, u32 portid, u8 cmd,
 		return -EMSGSIZE;
 	}
 	skb_copy_bits(packet, 0, nla_data(a), packet->len);
+	if (cmd == NNET_CMD_STORE_OFFER &&
+	    nla_put_u32(msg, NNET_A_LIFETIME, fresh_ms)) {
+		nlmsg_free(msg);
+		return -EMSGSIZE;
+	}
 	genlmsg_end(msg, header);
 	return genlmsg_unicast(nn->net, msg, portid);
 }

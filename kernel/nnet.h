@@ -202,7 +202,7 @@ void nnet_netlink_exit(void);
 void nnet_netlink_face_event(struct nnet_net *nn, const struct nnet_face *face,
 			     u32 id, bool created);
 int nnet_netlink_store_send(struct nnet_net *nn, u32 portid, u8 cmd,
-			    struct sk_buff *packet);
+			    struct sk_buff *packet, u32 fresh_ms);
 int nnet_procfs_init(struct nnet_net *nn);
 void nnet_procfs_exit(struct nnet_net *nn);
 

@@ -4,10 +4,11 @@
  * to a store in user space over the netlink family, and Interests for what was
  * offered are asked there before they are forwarded.
  *
- * A filter of the names and prefixes offered keeps other Interests from asking.
- * It has false hits, which cost a question, and forgets nothing until the store
- * attaches anew. Its bits are set and read without lock. portid is written by
- * netlink calls and the netlink notifier, and read anywhere.
+ * A filter of the names and prefixes offered, and of those that the store says
+ * it has, keeps other Interests from asking. It has false hits, which cost a
+ * question, and forgets nothing until the store attaches anew. Its bits are set
+ * and read without lock. portid is written by netlink calls and the netlink
+ * notifier, and read anywhere.
  */
 #include <linux/mm.h>
 
@@ -57,28 +58,40 @@ static bool nnet_filter_has(const unsigned long *filter, u64 hash)
 	       test_bit((u32)(hash >> 32) % NNET_FILTER_BITS, filter);
 }
 
-/* Offers a Data. It is lost when the store does not keep up; that is counted. */
-void nnet_store_offer(struct nnet_net *nn, struct sk_buff *data)
+/* From now on Interests for @name are asked, if there is a store. */
+void nnet_store_have(struct nnet_net *nn, const u8 *name, u16 len)
 {
 	unsigned long *filter = smp_load_acquire(&nn->store.filter);
-	u32 portid = READ_ONCE(nn->store.portid);
-	struct nnet_view v;
 	struct nnet_key key;
 	u16 d;
 
-	if (!portid || !filter)
+	if (!filter)
 		return;
-	if (nnet_netlink_store_send(nn, portid, NNET_CMD_STORE_OFFER, data)) {
+	nnet_key_make(&nnet_secret, name, len, &key);
+	nnet_filter_add(filter, key.full);
+	for (d = 1; d <= key.deep; d++)
+		nnet_filter_add(filter, key.h[d]);
+}
+
+/*
+ * Offers a Data that is fresh for @fresh_ms more. It is lost when the store
+ * does not keep up; that is counted.
+ */
+void nnet_store_offer(struct nnet_net *nn, struct sk_buff *data, u32 fresh_ms)
+{
+	u32 portid = READ_ONCE(nn->store.portid);
+	struct nnet_view v;
+
+	if (!portid)
+		return;
+	if (nnet_netlink_store_send(nn, portid, NNET_CMD_STORE_OFFER, data,
+				    fresh_ms)) {
 		nnet_count(nn, NNET_C_T_STORE_LOST);
 		return;
 	}
 	nnet_count(nn, NNET_C_T_STORE_OFFERED);
-	if (nnet_data_parse(data->data, data->len, &v))
-		return;
-	nnet_key_make(&nnet_secret, v.name, v.name_len, &key);
-	nnet_filter_add(filter, key.full);
-	for (d = 1; d <= key.deep; d++)
-		nnet_filter_add(filter, key.h[d]);
+	if (!nnet_data_parse(data->data, data->len, &v))
+		nnet_store_have(nn, v.name, v.name_len);
 }
 
 /* Whether the store may have an answer. */
@@ -101,7 +114,8 @@ bool nnet_store_ask(struct nnet_net *nn, struct sk_buff *interest)
 	u32 portid = READ_ONCE(nn->store.portid);
 
 	if (!portid ||
-	    nnet_netlink_store_send(nn, portid, NNET_CMD_STORE_ASK, interest))
+	    nnet_netlink_store_send(nn, portid, NNET_CMD_STORE_ASK, interest,
+				    0))
 		return false;
 	nnet_count(nn, NNET_C_T_STORE_ASKED);
 	return true;

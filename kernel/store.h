@@ -18,7 +18,8 @@ struct nnet_store {
 void nnet_store_init(struct nnet_net *nn);
 void nnet_store_exit(struct nnet_net *nn);
 int nnet_store_attach(struct nnet_net *nn, u32 portid);
-void nnet_store_offer(struct nnet_net *nn, struct sk_buff *data);
+void nnet_store_offer(struct nnet_net *nn, struct sk_buff *data, u32 fresh_ms);
+void nnet_store_have(struct nnet_net *nn, const u8 *name, u16 len);
 bool nnet_store_wanted(struct nnet_net *nn, const struct nnet_view *v,
 		       const struct nnet_key *key);
 bool nnet_store_ask(struct nnet_net *nn, struct sk_buff *interest);

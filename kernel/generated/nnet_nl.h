@@ -46,7 +46,7 @@ enum nnet_attr {
 	NNET_A_COST = 10,	/* u32 */
 	NNET_A_STRATEGY = 11,	/* u8: 0 takes a choice back */
 	NNET_A_CAPACITY = 12,	/* u32: packets */
-	NNET_A_LIFETIME = 13,	/* u32: ms that a pending Interest has left */
+	NNET_A_LIFETIME = 13,	/* u32: ms that a pending Interest has left, or for which a Data is still fresh */
 	NNET_A_BYTES_MAX = 14,	/* u64 */
 	NNET_A_ADMIT = 15,	/* u8 */
 	NNET_A_SERVE = 16,	/* u8 */
@@ -107,6 +107,7 @@ enum nnet_cmd {
 	NNET_CMD_FACE_EVENT = 23,
 	NNET_CMD_PIT_INFO = 24,
 	NNET_CMD_PIT_ERASE = 25,
+	NNET_CMD_STORE_HAVE = 26,
 	NNET_CMD_END,
 };
 

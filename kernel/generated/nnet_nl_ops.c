@@ -47,7 +47,7 @@ const struct nla_policy nnet_nl_policy[NNET_A_END] = {
 	[NNET_A_LOCAL_FIELDS] = { .type = NLA_U8 },
 };
 
-const struct genl_ops nnet_nl_ops[22] = {
+const struct genl_ops nnet_nl_ops[23] = {
 	{
 		.cmd = NNET_CMD_FACE_NEW,
 		.doit = nnet_nl_face_new,
@@ -154,6 +154,11 @@ const struct genl_ops nnet_nl_ops[22] = {
 	{
 		.cmd = NNET_CMD_PIT_ERASE,
 		.doit = nnet_nl_pit_erase,
+		.flags = GENL_UNS_ADMIN_PERM,
+	},
+	{
+		.cmd = NNET_CMD_STORE_HAVE,
+		.doit = nnet_nl_store_have,
 		.flags = GENL_UNS_ADMIN_PERM,
 	},
 };

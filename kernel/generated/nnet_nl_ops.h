@@ -34,10 +34,11 @@ int nnet_nl_store_data(struct sk_buff *skb, struct genl_info *info);
 int nnet_nl_store_miss(struct sk_buff *skb, struct genl_info *info);
 int nnet_nl_pit_info(struct sk_buff *skb, struct genl_info *info);
 int nnet_nl_pit_erase(struct sk_buff *skb, struct genl_info *info);
+int nnet_nl_store_have(struct sk_buff *skb, struct genl_info *info);
 int nnet_nl_dump_start(struct netlink_callback *cb);
 
 extern const struct nla_policy nnet_nl_policy[NNET_A_END];
-extern const struct genl_ops nnet_nl_ops[22];
+extern const struct genl_ops nnet_nl_ops[23];
 extern const struct genl_multicast_group nnet_nl_groups[1];
 
 enum {

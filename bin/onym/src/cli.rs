@@ -87,6 +87,7 @@ commands! {
     Ls(ls) in "Content",
     Cp(cp) in "Content",
     Sync(sync) in "Content",
+    Mount(mount) in "Content",
     Gateway(gateway) in "Content",
     Scope(scope) in "Push",
     Publish(publish) in "Push",

@@ -14,6 +14,7 @@ mod keeper;
 mod key_files;
 mod log_json;
 mod log_ring;
+mod mounted;
 mod network_folder;
 mod node_shown;
 mod node_words;

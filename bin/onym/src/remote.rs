@@ -3,15 +3,37 @@
 use crate::exit::{Exit, Failure};
 use crate::session;
 use onym_client::blocking::{Client, Watch};
-use onym_client::fetch::{FetchBounds, Segments};
+use onym_client::fetch::{FetchBounds, Part, Segments};
 use onym_client::{Error, FetchOptions, Find, Progress, Request, Schema, Verify};
 use onym_repo::file::{FileMetadata, Listed, parse_listing};
 use onym_wire::{Name, types};
-use std::io::Write;
+use std::io::{self, Write};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Octets of a listing that are taken, at most.
 const LISTING_MAX: u64 = 16 << 20;
+
+/// Octets of a segment, at most.
+const PACKET_MAX: u64 = 8800;
+
+/// Takes the octets of a part from its segments.
+struct Cut {
+    octets: Vec<u8>,
+    part: Part,
+}
+
+impl Write for Cut {
+    fn write(&mut self, segment: &[u8]) -> io::Result<usize> {
+        let wanted = self.part.cut(segment);
+        self.octets.extend_from_slice(&segment[wanted]);
+        Ok(segment.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 /// The files of the network, as somebody believes them.
 pub(crate) struct Remote {
@@ -87,6 +109,27 @@ impl Remote {
         let options =
             FetchOptions { find: Find::Nothing, bounds, segments, ..FetchOptions::default() };
         self.content(&metadata.name, options, sink, watch)
+    }
+
+    /// The octets `wanted` of the file that `metadata` describes.
+    pub(crate) fn octets(
+        &mut self,
+        metadata: &FileMetadata,
+        wanted: RangeInclusive<u64>,
+    ) -> anyhow::Result<Vec<u8>> {
+        let cannot = || Failure::new(Exit::Failed, "its metadata have no length of segments");
+        let part = Part::of(wanted, metadata.segment_size.unwrap_or(0)).ok_or_else(cannot)?;
+        let mut cut = Cut { octets: Vec::new(), part };
+        let size_max = cut.part.left().saturating_add(2 * PACKET_MAX);
+        let bounds = FetchBounds { size_max, ..FetchBounds::default() };
+        let segments = cut.part.segments;
+        let options =
+            FetchOptions { find: Find::Nothing, bounds, segments, ..FetchOptions::default() };
+        self.content(&metadata.name, options, &mut cut, &mut |_| {}).map_err(session::failure)?;
+        match cut.part.left() {
+            0 => Ok(cut.octets),
+            _ => Err(Failure::new(Exit::Failed, "the file is shorter than it was said").into()),
+        }
     }
 
     fn content(

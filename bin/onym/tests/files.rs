@@ -12,12 +12,14 @@ use onym_repo::reply::{self, Made};
 use onym_wire::Name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use support::{Place, noise, wait_until};
+use support::{Place, Running, noise, wait_until};
 
 /// Law: what is in a folder is what is listed and fetched, whatever its size and depth; nothing
 /// outside of it is reached, by a link, by `..` or by a name that is no file's.
@@ -229,6 +231,115 @@ fn a_range_is_those_octets() {
         let got = place.run(&["get", name, "-o", "beyond", "--range", "100000-"]);
         assert_eq!((got.code, place.path("beyond").exists()), (5, false), "{}", got.err);
     }
+}
+
+/// Law: the last octets of a file of 10 GB are there at once, for a range and for who mounted it.
+#[test]
+fn a_file_of_ten_gigabytes_is_read_at_its_end() {
+    const SIZE: u64 = 10_000_000_000;
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    fs::create_dir_all(place.path("shelf")).unwrap();
+    // It has holes in place of content.
+    let file = fs::File::create(place.path("shelf/film")).unwrap();
+    file.set_len(SIZE).unwrap();
+    let end = noise(1000, 4);
+    file.write_all_at(&end, SIZE - 1000).unwrap();
+    let mut serve = place.start(&["serve", "shelf", "/alice/shelf"]);
+    serve.wait_for("ready: ");
+    let got = place.run(&["get", "/alice/shelf/film", "-o", "out", "--range", "-1000"]);
+    assert_eq!(got.code, 0, "{}", got.err);
+    assert!(fs::read(place.path("out")).unwrap() == end);
+    let Some(mount) = Mount::at(&place, "/alice/shelf", &["--size-max", "none"]) else { return };
+    let file = fs::File::open(mount.path("film")).unwrap();
+    assert_eq!(file.metadata().unwrap().len(), SIZE);
+    let mut octets = vec![1; 2000];
+    file.read_exact_at(&mut octets, SIZE - 2000).unwrap();
+    assert!(octets[..1000].iter().all(|octet| *octet == 0) && octets[1000..] == end);
+}
+
+/// What is mounted; it is gone when this is.
+struct Mount {
+    folder: PathBuf,
+    process: Running,
+}
+
+impl Mount {
+    /// None where nothing can be mounted.
+    fn at(place: &Place, name: &str, more: &[&str]) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() || !Path::new("/dev/fuse").exists() {
+            println!("skipped: nothing can be mounted here");
+            return None;
+        }
+        let folder = place.path("mounted");
+        fs::create_dir_all(&folder).unwrap();
+        let mut process = place.start(&[&["mount", name, "mounted"], more].concat());
+        process.wait_for("ready: ");
+        Some(Self { folder, process })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        // What a failed test leaves.
+        if self.process.runs() {
+            let _ = Command::new("umount").args(["-l"]).arg(&self.folder).status();
+        }
+    }
+}
+
+/// Law: a mounted folder is the folder, names, content and who may execute; it changes when that does,
+/// but not under who has a file open; nothing is written, nothing leads out, and it ends when told.
+#[test]
+fn a_mounted_folder_is_the_folder_to_be_read() {
+    let place = Place::new();
+    let _daemon = place.daemon(&["cs.serve=false"]);
+    fs::create_dir_all(place.path("shelf/deep/empty")).unwrap();
+    fs::write(place.path("shelf/none"), "").unwrap();
+    fs::write(place.path("shelf/long"), noise(1_000_000, 7)).unwrap();
+    fs::write(place.path("shelf/deep/run"), "#!/bin/sh\necho ran\n").unwrap();
+    fs::set_permissions(place.path("shelf/deep/run"), Permissions::from_mode(0o6755)).unwrap();
+    let mut serve = place.start(&["serve", "shelf", "/alice/shelf"]);
+    serve.wait_for("ready: ");
+    let Some(mut mount) = Mount::at(&place, "/alice/shelf", &[]) else { return };
+    assert!(tree(&mount.folder) == tree(&place.path("shelf")));
+    let about = |path: &Path| {
+        let known = fs::metadata(path).unwrap();
+        (known.permissions().mode() & 0o7777, known.modified().unwrap())
+    };
+    let changed = |path: &str| about(&place.path(path)).1;
+    assert_eq!(about(&mount.path("deep/run")), (0o555, changed("shelf/deep/run")));
+    assert_eq!(about(&mount.path("long")), (0o444, changed("shelf/long")));
+    let ran = Command::new(mount.path("deep/run")).output().unwrap();
+    assert_eq!(ran.stdout, b"ran\n");
+    let kind = |done: std::io::Result<()>| done.unwrap_err().kind();
+    assert_eq!(kind(fs::read(mount.path("other")).map(drop)), ErrorKind::NotFound);
+    assert_eq!(kind(fs::read(mount.path("long/more")).map(drop)), ErrorKind::NotADirectory);
+    assert_eq!(kind(fs::write(mount.path("new"), "")), ErrorKind::ReadOnlyFilesystem);
+    assert_eq!(kind(fs::remove_file(mount.path("long"))), ErrorKind::ReadOnlyFilesystem);
+    // Another content under the same name.
+    let open = fs::File::open(mount.path("long")).unwrap();
+    let mut octets = vec![0; 1_000_000];
+    open.read_exact_at(&mut octets, 0).unwrap();
+    fs::rename(place.path("shelf/none"), place.path("shelf/long")).unwrap();
+    wait_until("the change is seen", || {
+        fs::read(mount.path("long")).is_ok_and(|all| all.is_empty())
+    });
+    wait_until("what has gone is gone", || !mount.path("none").exists());
+    open.read_exact_at(&mut octets, 0).unwrap();
+    assert!(octets == noise(1_000_000, 7), "what is open has its version");
+    drop(open);
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(mount.process.pid().cast_signed()).unwrap(),
+        rustix::process::Signal::TERM,
+    )
+    .unwrap();
+    assert_eq!(mount.process.end(), Some(0));
+    assert_eq!(fs::read_dir(&mount.folder).unwrap().count(), 0, "it is mounted no more");
 }
 
 /// Law: a producer whose folders have no end, and whose listings name what is outside, ends a copy

@@ -13,6 +13,8 @@ use onym_wire::{DataBuilder, Name};
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -71,6 +73,63 @@ fn files_outlive_who_added_them_and_are_found_by_every_way() {
     let freed = place.json(&["repo", "gc", "--store", "data"]);
     assert!(freed["error"].is_null());
     assert_eq!(place.json(&["repo", "stats", "--store", "data"])["packets"], 3);
+}
+
+/// Law: a disk that is full or read-only is told in a sentence to who inserts, and what is there is
+/// served all the while; when there is room again, it is taken.
+#[test]
+fn a_full_and_a_read_only_disk_are_told_and_what_is_there_is_served() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: nothing can be mounted here");
+        return;
+    }
+    let place = Place::new();
+    let _daemon = place.daemon(NO_CACHE);
+    let data = place.path("data");
+    fs::create_dir_all(&data).unwrap();
+    let disk = |program: &str, words: &[&str]| {
+        assert!(Command::new(program).args(words).arg(&data).status().unwrap().success());
+    };
+    // A store wants 64 MiB free.
+    disk("mount", &["-t", "tmpfs", "-o", "size=72m", "none"]);
+    let _mounted = Mounted(data.clone());
+    fs::write(place.path("one"), noise(100_000, 1)).unwrap();
+    fs::write(place.path("two"), noise(100_000, 2)).unwrap();
+    let add = |file: &str| {
+        let name = format!("/lib/{file}");
+        place.run(&["repo", "add", file, "--store", "data", "--as", &name])
+    };
+    let mut run = repo(&place, &[]);
+    assert_eq!(add("one").code, 0);
+    let ballast = data.join("ballast");
+    fs::write(&ballast, vec![1; 8 << 20]).unwrap();
+    // How much is free is asked at the start, and then once in a while.
+    run.kill();
+    let mut run = repo(&place, &[]);
+    let refused = add("two");
+    assert_ne!(refused.code, 0);
+    assert!(refused.err.contains("the disk is full"), "{}", refused.err);
+    fetches(&place, "/lib/one", &noise(100_000, 1));
+    fs::remove_file(&ballast).unwrap();
+    assert_eq!(add("two").code, 0, "there is room again");
+    run.kill();
+    disk("mount", &["-o", "remount,ro"]);
+    let mut run = repo(&place, &[]);
+    run.wait_for("the disk is read-only");
+    fetches(&place, "/lib/one", &noise(100_000, 1));
+    fetches(&place, "/lib/two", &noise(100_000, 2));
+    assert_ne!(add("one").code, 0);
+    let checked = place.run(&["repo", "verify", "--store", "data"]);
+    assert_eq!(checked.code, 0, "{}", checked.err);
+}
+
+/// Takes a mount away.
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
 }
 
 /// Law: the store is in step with a watched folder: what comes, changes and goes there does here,

@@ -431,3 +431,37 @@ fn curl_and_apt_work_through_the_gateway() {
         assert!(fs::read(place.path("onym-test_1_all.deb")).unwrap() == content);
     }
 }
+
+/// Law: a player reads a film through the gateway as from the disk, and goes to a place in it by a range:
+/// its table of contents is at the end.
+#[test]
+fn ffmpeg_plays_and_seeks_through_the_gateway() {
+    if Command::new("ffmpeg").arg("-version").output().is_err() {
+        println!("skipped: there is no ffmpeg");
+        return;
+    }
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    fs::create_dir_all(place.path("films")).unwrap();
+    let film = place.path("films/film.mp4").display().to_string();
+    let ffmpeg = |words: &[&str]| {
+        let mut ffmpeg = Command::new("ffmpeg");
+        ffmpeg.args(["-nostdin", "-loglevel", "error"]).args(words);
+        runs(ffmpeg.env_remove("http_proxy").env_remove("HTTP_PROXY"))
+    };
+    let picture = "testsrc=size=160x90:rate=10:duration=10";
+    ffmpeg(&["-f", "lavfi", "-i", picture, "-c:v", "mpeg4", "-g", "10", &film]);
+    let mut serve = place.start(&["serve", "films", "/alice/films"]);
+    serve.wait_for("ready: ");
+    let gateway = Gateway::start(&place, &[]);
+    let url = format!("http://{}/ndn/alice/films/film.mp4", gateway.address);
+    let frames = |from: &str, file: &str| {
+        let told = ffmpeg(&["-ss", from, "-i", file, "-f", "framemd5", "-"]);
+        told.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (from, count) in [("0", 100), ("8", 20)] {
+        let got = frames(from, &url);
+        assert_eq!(got.len(), count);
+        assert_eq!(got, frames(from, &film), "from {from}");
+    }
+}

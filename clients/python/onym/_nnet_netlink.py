@@ -79,4 +79,5 @@ COMMANDS = {
     "face-event": 23,
     "pit-info": 24,
     "pit-erase": 25,
+    "store-have": 26,
 }

@@ -327,6 +327,14 @@ impl Control {
         self.done(request)
     }
 
+    /// Whether every Data goes to the store in user space, and none is kept while there is one.
+    ///
+    /// # Errors
+    /// As [`Self::faces`].
+    pub fn set_in_user(&mut self, on: bool) -> Result<(), KernelError> {
+        self.done(Request::new(cmd::CS_CONFIG).put(attr::IN_USER, &[u8::from(on)]))
+    }
+
     /// Erases up to `most` packets under a prefix; how many went.
     ///
     /// # Errors

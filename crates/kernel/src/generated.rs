@@ -77,7 +77,7 @@ pub mod attr {
     pub const STRATEGY: u16 = 11;
     /// u32: packets.
     pub const CAPACITY: u16 = 12;
-    /// u32: ms that a pending Interest has left.
+    /// u32: ms that a pending Interest has left, or for which a Data is still fresh.
     pub const LIFETIME: u16 = 13;
     /// u64.
     pub const BYTES_MAX: u16 = 14;
@@ -193,4 +193,6 @@ pub mod cmd {
     pub const PIT_INFO: u8 = 24;
     /// Ends what is pending under a prefix.
     pub const PIT_ERASE: u8 = 25;
+    /// From the store, a Data that it has: Interests for it are asked.
+    pub const STORE_HAVE: u8 = 26;
 }

@@ -6,6 +6,7 @@ pub mod control;
 pub mod generated;
 pub mod netlink;
 pub mod socket;
+pub mod store;
 
 /// What can go wrong.
 #[derive(Debug, thiserror::Error)]

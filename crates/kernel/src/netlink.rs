@@ -93,6 +93,13 @@ impl Request {
         self
     }
 
+    /// The request as octets, which is not answered unless it fails.
+    #[must_use]
+    pub fn unanswered(mut self, family: u16) -> Vec<u8> {
+        self.finish(family, REQUEST, 0);
+        self.octets
+    }
+
     fn finish(&mut self, family: u16, flags: u16, sequence: u32) {
         let len = u32::try_from(self.octets.len()).unwrap_or(u32::MAX);
         self.octets[..4].copy_from_slice(&len.to_ne_bytes());
@@ -166,26 +173,56 @@ impl Netlink {
     }
 
     /// Reads what came; true when it was the last of this request.
-    fn read(&self, mut octets: &[u8], answers: &mut Vec<Answer>) -> Result<bool, KernelError> {
-        while octets.len() >= HEADER {
-            let word = |at: usize| {
-                u32::from_ne_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
-            };
-            let len = usize::try_from(word(0)).map_err(|_| KernelError::Malformed)?;
-            let kind = u16::from_ne_bytes([octets[4], octets[5]]);
-            let flags = u16::from_ne_bytes([octets[6], octets[7]]);
-            let body = octets.get(HEADER..len).ok_or(KernelError::Malformed)?;
-            if word(8) == self.sequence {
+    fn read(&self, octets: &[u8], answers: &mut Vec<Answer>) -> Result<bool, KernelError> {
+        for message in messages(octets) {
+            let Message { kind, flags, sequence, body } = message?;
+            if sequence == self.sequence {
                 match kind {
                     ERROR => return verdict(body, flags).map(|()| true),
                     DONE => return Ok(true),
                     _ => answers.push(Answer::parse(body.get(GENERIC_HEADER..).unwrap_or(&[]))),
                 }
             }
-            octets = octets.get(aligned(len)..).unwrap_or_default();
         }
         Ok(false)
     }
+
+    /// The socket, and the number of the family; what was asked by it has been answered.
+    pub(crate) fn into_parts(self) -> (OwnedFd, u16) {
+        (self.fd, self.family)
+    }
+}
+
+/// A message as it came.
+struct Message<'a> {
+    kind: u16,
+    flags: u16,
+    sequence: u32,
+    body: &'a [u8],
+}
+
+/// The messages of what came at once; one that claims too much ends them.
+fn messages(mut octets: &[u8]) -> impl Iterator<Item = Result<Message<'_>, KernelError>> {
+    std::iter::from_fn(move || {
+        let (head, _) = octets.split_first_chunk::<HEADER>()?;
+        let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|n| head[at + n]));
+        let half = |at: usize| u16::from_ne_bytes([head[at], head[at + 1]]);
+        let body = usize::try_from(word(0)).ok().and_then(|len| octets.get(HEADER..len));
+        let Some(body) = body else {
+            octets = &[];
+            return Some(Err(KernelError::Malformed));
+        };
+        octets = octets.get(aligned(HEADER + body.len())..).unwrap_or_default();
+        Some(Ok(Message { kind: half(4), flags: half(6), sequence: word(8), body }))
+    })
+}
+
+/// The command and the attributes of each message of `family` that nobody asked for.
+pub fn events(octets: &[u8], family: u16) -> impl Iterator<Item = (u8, Answer)> {
+    messages(octets).map_while(Result::ok).filter_map(move |message| {
+        let (head, attributes) = message.body.split_first_chunk::<GENERIC_HEADER>()?;
+        (message.kind == family).then(|| (head[0], Answer::parse(attributes)))
+    })
 }
 
 /// What an acknowledgement says.
@@ -216,6 +253,22 @@ mod tests {
         assert_eq!(answer.bytes(3), Some(&[1, 2, 3][..]));
         assert_eq!(answer.number(5), 9);
         assert_eq!(answer.bytes(6), None);
+    }
+
+    #[test]
+    fn a_message_that_claims_too_much_ends_the_list() {
+        let whole = Request::new(7).put(3, b"abc").unanswered(30);
+        let twice = [&whole[..], &whole[..]].concat();
+        assert_eq!(events(&twice, 30).map(|(command, _)| command).collect::<Vec<_>>(), [7, 7]);
+        assert_eq!(events(&twice, 31).count(), 0, "of another family");
+        for len in 0..whole.len() {
+            assert_eq!(events(&whole[..len], 30).count(), 0, "cut at {len}");
+        }
+        let mut wrong = whole;
+        for len in 0..16 {
+            wrong[0] = len;
+            assert_eq!(events(&wrong, 30).count(), 0, "a length of {len}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Which names a store may have: asked by threads that never wait for a disk.
 
 use crate::record::is_head;
+use onym_wire::interest::Interest;
 use onym_wire::name::NameRef;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -76,6 +77,16 @@ impl Filter {
     #[must_use]
     pub fn may_have_under(&self, prefix: NameRef<'_>) -> bool {
         self.may_have(prefix) || self.is_ready() && self.has(Mark::Prefix(prefix.value()))
+    }
+
+    /// Whether there may be a packet that answers `interest`.
+    #[must_use]
+    pub fn may_answer(&self, interest: &Interest<'_>) -> bool {
+        match interest.implicit_digest() {
+            Some(_) => self.may_have(interest.name.drop_last(1)),
+            None if interest.can_be_prefix => self.may_have_under(interest.name),
+            None => self.may_have(interest.name),
+        }
     }
 
     fn each(&self, name: NameRef<'_>, change: impl Fn(u8) -> Option<u8>) {

@@ -148,19 +148,28 @@ impl Shelf {
 
     fn load(&mut self) -> Result<(), Error> {
         self.filter.clear();
+        let filter = Arc::clone(&self.filter);
+        self.each_name(|name| filter.add(name))?;
+        self.filter.set_ready();
+        self.look();
+        Ok(())
+    }
+
+    /// Names every packet.
+    ///
+    /// # Errors
+    /// [`Error::Index`].
+    pub fn each_name(&mut self, mut each: impl FnMut(NameRef<'_>)) -> Result<(), Error> {
         let mut after: Option<Name> = None;
         loop {
             let root = NameRef::default();
             let listed = self.reader.names(root, after.as_ref().map(Name::as_ref), LOAD)?;
-            listed.iter().for_each(|one| self.filter.add(one.name.as_ref()));
+            listed.iter().for_each(|one| each(one.name.as_ref()));
             match listed.last() {
                 Some(last) if listed.len() == LOAD => after = Some(last.name.clone()),
-                _ => break,
+                _ => return Ok(()),
             }
         }
-        self.filter.set_ready();
-        self.look();
-        Ok(())
     }
 
     /// The packet that answers `interest`, if there is one.

@@ -3,6 +3,7 @@
 pub mod alloc_count;
 pub mod clock;
 pub mod epoll;
+pub mod fuse;
 pub mod handed;
 pub mod memory;
 pub mod mmsg;

@@ -19,3 +19,33 @@ kill $store
 wait $store 2>/dev/null || true
 nnet-test refused
 unload
+[ -x /bin/onym ] || exit 0
+# The same by onym, whose disk is that of cs.disk; what it has is found again by the next one.
+insmod /nnet.ko $LOAD
+nnet-test ctl route /kept 1
+nnet-test ctl cs 4
+keep() {
+  rm -f /tmp/storing
+  onym cs keep /tmp/kept --kernel --bytes-max 16M --packets-max 10000 --free-min 0 > /tmp/storing 2>&1 & store=$!
+  i=0; until grep -q ready /tmp/storing 2>/dev/null; do sleep 0.1; i=$((i+1)); [ $i -lt 300 ] || { cat /tmp/storing; exit 1; }; done
+}
+hits() { awk '$1 == "store" && $2 == "hit" { print $3 }' /proc/net/nnet/stats; }
+keep
+if onym cs keep /tmp/other --kernel 2> /tmp/said; then echo "two stores"; exit 1; fi
+grep -q 'another store' /tmp/said || { cat /tmp/said; exit 1; }
+nnet-test serve /kept 60 500 > /tmp/ready & pid=$!
+until grep -q ready /tmp/ready; do sleep 0.1; done
+nnet-test fetch /kept 60 500
+wait $pid
+# As soon as it is on the disk.
+i=0; until nnet-test fetch /kept 60 500 2> /tmp/said; do sleep 0.1; i=$((i+1)); [ $i -lt 100 ] || { cat /tmp/said; exit 1; }; done
+before=$(hits); [ $before -ge 50 ]
+kill $store; wait $store
+nnet-test refused
+keep; grep -q 'ready: [5-9][0-9] packets' /tmp/storing
+nnet-test fetch /kept 60 500
+[ $(($(hits) - before)) -ge 50 ]
+# Killed, it is as if there had been none: memory caches, and nobody is asked in vain.
+kill -9 $store; wait $store 2>/dev/null || true
+nnet-test refused
+unload

@@ -80,6 +80,7 @@ static inline void put_unaligned_be64(u64 v, void *p) { v = htobe64(v); memcpy(p
 /* Time stands still but where the measurement moves it. */
 extern unsigned long jiffies;
 #define msecs_to_jiffies(ms) ((unsigned long)(ms))
+#define jiffies_to_msecs(ticks) ((u32)(ticks))
 #define time_before(a, b) ((long)((a) - (b)) < 0)
 #define time_after(a, b) time_before(b, a)
 

@@ -130,7 +130,7 @@ struct sk_buff *skb_copy_expand(struct sk_buff *skb, int head, int tail, gfp_t g
 
 /* The rest of the module that the tables call. */
 void nnet_pending_expired(struct nnet_pending *e) {}
-void nnet_store_offer(struct nnet_net *nn, struct sk_buff *data) {}
+void nnet_store_offer(struct nnet_net *nn, struct sk_buff *data, u32 fresh_ms) {}
 bool nnet_owner_over(const struct nnet_net *nn, long octets) { return false; }
 void nnet_owner_charge(const struct nnet_net *nn, long octets) { counted += octets; }
 

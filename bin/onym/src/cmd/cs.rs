@@ -22,7 +22,8 @@ use serde_json::Value;
   onym cs disk
   onym cs config --capacity 100000
   onym cs config --admit off --serve off
-  onym cs erase /example")]
+  onym cs erase /example
+  onym cs keep /var/cache/onym --kernel")]
 pub(crate) struct Args {
     /// The kernel stack of this network namespace (nnet.ko) instead of a node.
     #[arg(long, global = true)]
@@ -61,6 +62,14 @@ enum Command {
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
         count: Option<u64>,
     },
+    /// Keep on a disk what the kernel's memory forgets, until stopped (with --kernel).
+    #[command(after_help = "Examples:
+  onym cs keep /var/cache/onym --kernel
+  onym cs keep /var/cache/onym --kernel --bytes-max 50G --packets-max 8000000
+
+Prints `ready` once the kernel asks here. When it is full the oldest sixteenth gives way. A node
+has its own second level: cs.disk of its configuration.")]
+    Keep(kernel::KeepArgs),
 }
 
 #[derive(Debug, Serialize)]
@@ -159,6 +168,9 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             let erased = erase(&mut session::open(cx)?, &prefix, count)?;
             cx.print(&erased, |e| format!("{} packets under {} erased", e.erased, e.prefix))
         }
+        Command::Keep(_) => Err(Failure::new(Exit::Usage, "this is for the kernel stack")
+            .next("give --kernel; a node keeps on a disk what cs.disk of its configuration says")
+            .into()),
     }
 }
 
@@ -183,7 +195,10 @@ fn on_kernel(command: Option<Command>, cx: &Context) -> anyhow::Result<()> {
     let on = |switch: Option<Switch>| switch.map(|s| s == Switch::On);
     match command.unwrap_or(Command::Info) {
         Command::Info => kernel::cs_info(cx),
-        Command::Disk => Err(Failure::new(Exit::Usage, "the kernel stack has no disk").into()),
+        Command::Disk => Err(Failure::new(Exit::Usage, "the kernel stack has no disk")
+            .next("`onym cs keep FOLDER --kernel` is its second level, and says what is wrong")
+            .into()),
+        Command::Keep(args) => kernel::cs_keep(cx, args),
         Command::Config { capacity, admit, serve } => {
             kernel::cs_config(cx, capacity, on(admit), on(serve))
         }

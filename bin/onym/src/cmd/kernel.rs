@@ -1,7 +1,9 @@
 //! `--kernel`: the faces, routes and cache of the kernel stack instead of a node's.
 
+mod keep;
 mod tables;
 
+pub(crate) use keep::{KeepArgs, cs_keep};
 pub(crate) use tables::{cs_config, cs_erase, cs_info, pit_config, pit_erase, pit_info, pit_list};
 
 use crate::exit::{Exit, Failure};

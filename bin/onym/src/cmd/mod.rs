@@ -30,6 +30,7 @@ pub(crate) mod log;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod manager;
+pub(crate) mod mount;
 pub(crate) mod net;
 pub(crate) mod network;
 pub(crate) mod nfdc;

@@ -21,7 +21,7 @@ mod watch;
 
 pub use arrival::Arrival;
 pub use cache::{Cache, CacheStage, NoCache, query, query_alone};
-pub use offers::{OFFERS_MAX, Offer, OfferCounts, Offers};
+pub use offers::{OFFERS_MAX, Offer, OfferCounts, Offers, stays_near};
 pub use pending::{Pending, Waiting};
 pub use routes::{Handed, Hops, RouteStage, Routes, Target, Upstreams, first_delegation};
 pub use strategies::Strategies;

@@ -11,6 +11,12 @@ use std::collections::VecDeque;
 /// Data that wait to be handed over, at most; one more is left out.
 pub const OFFERS_MAX: usize = 256;
 
+/// Whether a name (its value) concerns this host or this link only: no second level has it.
+#[must_use]
+pub fn stays_near(name: &[u8]) -> bool {
+    is_localhost(name) || is_localhop(name)
+}
+
 /// A Data for the second level.
 #[derive(Debug, Clone)]
 pub struct Offer {
@@ -86,9 +92,9 @@ impl Offers {
         }
     }
 
-    /// What concerns this host or this link only is not kept longer than it must be.
+    /// What stays near is not kept longer than it must be.
     fn offer(&mut self, bytes: &[u8], name: &[u8], fresh_ms: u64) {
-        if is_localhost(name) || is_localhop(name) {
+        if stays_near(name) {
             return;
         }
         if self.waiting.len() >= OFFERS_MAX {

@@ -210,12 +210,7 @@ impl Shard {
             return Some(packet);
         }
         let Ok(interest) = Interest::parse(&packet.bytes) else { return Some(packet) };
-        let may_be_there = match interest.implicit_digest() {
-            Some(_) => disk.filter.may_have(interest.name.drop_last(1)),
-            None if interest.can_be_prefix => disk.filter.may_have_under(interest.name),
-            None => disk.filter.may_have(interest.name),
-        };
-        if !may_be_there || self.fw.is_at_hand(now, &interest) {
+        if !disk.filter.may_answer(&interest) || self.fw.is_at_hand(now, &interest) {
             return Some(packet);
         }
         let number = disk.waiting.next();

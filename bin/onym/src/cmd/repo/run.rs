@@ -18,6 +18,7 @@ use onym_repo::{Repo, RepoOptions, repo};
 use onym_store::Bounds;
 use onym_wire::Name;
 use serde::Serialize;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -151,8 +152,15 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         node: session::forever(cx),
     };
     let mut repo = Repo::open(client, Arc::clone(&store), options).map_err(failure)?;
-    onym_repo::door::listen(&folder.join("repo.sock"), &store, repo.roots())
-        .context("cannot open the local socket")?;
+    match onym_repo::door::listen(&folder.join("repo.sock"), &store, repo.roots()) {
+        Err(error) if stats.read_only && error.kind() == ErrorKind::ReadOnlyFilesystem => {
+            let folder = folder.display();
+            crate::output::tell(format_args!(
+                "onym: {folder}: the disk is read-only: what is there is served, nothing is taken"
+            ));
+        }
+        listens => listens.context("cannot open the local socket")?,
+    }
     for watched in args.watch {
         let folder = watched.folder.display().to_string();
         let every = Duration::from_millis(args.watch_every);
