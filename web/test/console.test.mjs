@@ -384,6 +384,10 @@ test("it is readable on a phone, dark and light", async () => {
     });
     for (const view of ["overview", "faces", "routes", "strategies", "store", "routing", "push", "nodes", "live", "ask", "lab"]) {
       await page.locator(`nav a[href="#${view}"]`).click();
+      if (view === "nodes") {
+        await row(page, "/net/r2").click();
+        await row(page, "udp4://10.0.0.31:6363").waitFor();
+      }
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= 360, `${view}: nothing is cut off: ${wide}`);
       const cut = await page.evaluate(() => [...document.querySelectorAll(".rows")].filter((rows) => rows.scrollWidth > rows.clientWidth).length);

@@ -27,10 +27,10 @@ export function nodes(): View {
     { name: "told", width: "minmax(7rem, 2fr)", text: (n) => n.state },
   ], { label: "Nodes", key: (n) => n.name, order: [1, false], empty: "Routing knows no node: type the name of one.", chosen: (n) => void ask(n.name) });
   const links = new Table<Other["links"][number]>([
-    { name: "face", width: "3.4rem", text: (l) => String(l.face), number: (l) => l.face },
-    { name: "remote", width: "minmax(7rem, 3fr)", text: (l) => l.remote },
-    { name: "packets in", width: "minmax(4.6rem, 1fr)", text: (l) => count(l.in_packets), number: (l) => l.in_packets },
-    { name: "packets out", width: "minmax(4.8rem, 1fr)", text: (l) => count(l.out_packets), number: (l) => l.out_packets },
+    { name: "face", width: "2.8rem", text: (l) => String(l.face), number: (l) => l.face },
+    { name: "remote", width: "minmax(5rem, 3fr)", text: (l) => l.remote },
+    { name: "pkts in", width: "minmax(3.8rem, 1fr)", text: (l) => count(l.in_packets), number: (l) => l.in_packets },
+    { name: "pkts out", width: "minmax(4rem, 1fr)", text: (l) => count(l.out_packets), number: (l) => l.out_packets },
     { name: "octets in", width: "minmax(4.6rem, 1fr)", text: (l) => octets(l.in_bytes), number: (l) => l.in_bytes, wide: true },
     { name: "octets out", width: "minmax(4.6rem, 1fr)", text: (l) => octets(l.out_bytes), number: (l) => l.out_bytes, wide: true },
   ], { label: "Links of the node", key: (l) => String(l.face), order: [2, true], empty: "It has no links." });
