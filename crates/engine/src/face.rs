@@ -1,5 +1,6 @@
 //! The faces of a thread.
 
+use crate::policy::Policy;
 use onym_face::{Counters, Face, Transport};
 use onym_frame::{RxFrame, TxQueue};
 use onym_link::{Link, LinkConfig, LinkCounters, Packet};
@@ -129,6 +130,15 @@ impl<F> LocalFace<F> {
     /// What carries its frames; none while it is down.
     pub fn transport(&self) -> Option<Transport> {
         self.io.as_ref().map(|io| io.transport())
+    }
+
+    /// Whether what is in its send queue leaves without a word to [`Io::queued`](crate::Io::queued): what was
+    /// put into it last changed nothing.
+    #[inline]
+    pub fn is_settled(&self, policy: &Policy) -> bool {
+        let is_batch =
+            self.queue.len() >= policy.flush_frames || self.queue.bytes() >= policy.flush_octets;
+        self.is_blocked || self.is_dirty && !is_batch
     }
 
     /// Whether its connection is still being made.

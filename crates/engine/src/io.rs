@@ -71,7 +71,8 @@ pub struct Io<F, P = Epoll> {
     /// What the thread did so far.
     pub load: Arc<Load>,
     pub(crate) poller: P,
-    pub(crate) policy: Policy,
+    /// Its numbers.
+    pub policy: Policy,
     pool: BufPool,
     /// A buffer for the frames of a turn.
     frames: Vec<RxFrame>,

@@ -3,9 +3,9 @@
 use crate::Forwarder;
 use crate::stage::Pending;
 use onym_link::Packet;
-use onym_tables::Tick;
 use onym_tables::hash::NameHashes;
 use onym_tables::pit::{Key, TOKEN_LEN};
+use onym_tables::{FaceId, Tick};
 use onym_wire::interest::Interest;
 
 impl<R, C> Forwarder<R, C> {
@@ -25,6 +25,17 @@ impl<R, C> Forwarder<R, C> {
         let found = pending.tokens.decode(token);
         let slot = found.and_then(|(slot, generation)| pending.pit.at_token(slot, generation));
         slot.is_some_and(|slot| !pending.pit.entry(slot).ins.is_empty())
+    }
+
+    /// Until when `face` waits in the entry with this token, and whether Data of longer names answer it;
+    /// `None`: it does not.
+    #[must_use]
+    pub fn waits_until(&self, token: &[u8], face: FaceId) -> Option<(Tick, bool)> {
+        let Pending { pit, tokens, .. } = &self.pending;
+        let (slot, generation) = tokens.decode(token)?;
+        let slot = pit.at_token(slot, generation)?;
+        let expiry = pit.entry(slot).in_record(face)?.expiry;
+        Some((expiry, pit.can_be_prefix(slot)))
     }
 
     /// When the Interest was sent to the face of `data`, which is about to be taken in; `name` is the

@@ -168,12 +168,12 @@ impl Link {
     fn token_alone<'a>(&self, fields: Fields<'a>, mark: u8) -> Option<&'a [u8]> {
         let (token, has_none) = match fields {
             Fields::None => (&[][..], true),
-            Fields::Pull(_, lp) => {
+            Fields::Pull(kind, lp) => {
                 let has_one = lp.nack.is_some()
                     || (lp.incoming_face.is_some() && self.tells_faces())
                     || lp.no_cache
                     || lp.non_discovery
-                    || lp.prefix_announcement.is_some();
+                    || lp.prefix_announcement.is_some() && self.tells_attached(kind);
                 (&*lp.pit_token, !has_one)
             }
         };
@@ -183,6 +183,12 @@ impl Link {
     /// Whether packets say where they came from.
     fn tells_faces(&self) -> bool {
         self.config.local_fields || self.config.services
+    }
+
+    /// Whether what goes with a packet in the place of an announcement leaves by this face.
+    #[cold]
+    fn tells_attached(&self, kind: PacketKind) -> bool {
+        kind != PacketKind::Interest || self.config.traces || self.config.services
     }
 
     fn push_bare(&mut self, body: Body<'_>, queue: &mut TxQueue) -> Result<(), LinkUnsent> {

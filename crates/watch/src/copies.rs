@@ -1,52 +1,40 @@
-//! Which copies in an outbox no capture wants.
+//! Which copies in an outbox a capture may want.
 
 use std::ops::Range;
 
-/// Copies that are known to have names which no capture wants, since the packets that they were made for
-/// have. All others are looked at one by one.
+/// The copies that were made for packets which a capture may want. All others that were made for packets
+/// received have names that no capture wants, since those packets have.
 #[derive(Debug, Default)]
 pub struct Copies {
-    /// Earlier ones, in order.
-    earlier: Vec<Range<usize>>,
-    last: Range<usize>,
+    /// In order.
+    places: Vec<Range<usize>>,
 }
 
 impl Copies {
-    /// Those in these places of the outbox, behind all that were told before.
-    #[inline]
-    pub fn leave_out(&mut self, places: Range<usize>) {
-        if self.last.end != places.start {
-            self.begin(places.start);
-        }
-        self.last.end = places.end;
-    }
-
-    #[cold]
-    fn begin(&mut self, start: usize) {
-        let last = std::mem::replace(&mut self.last, start..start);
-        if !last.is_empty() {
-            self.earlier.push(last);
+    /// Those in these places of the outbox are looked at, which are behind all that were told before.
+    pub fn look_at(&mut self, places: Range<usize>) {
+        match self.places.last_mut() {
+            Some(last) if last.end == places.start => last.end = places.end,
+            _ => self.places.push(places),
         }
     }
 
     /// The places of an outbox of so many copies, in order: which of them are looked at.
     pub fn stretches(&self, len: usize) -> impl Iterator<Item = (Range<usize>, bool)> {
-        let known = self.earlier.iter().chain([&self.last]);
         let mut at = 0;
-        let stretches = known.flat_map(move |known| {
-            let (start, end) = (known.start.clamp(at, len), known.end.clamp(at, len));
-            let both = [(at..start, true), (start..end, false)];
+        let stretches = self.places.iter().flat_map(move |places| {
+            let (start, end) = (places.start.clamp(at, len), places.end.clamp(at, len));
+            let both = [(at..start, false), (start..end, true)];
             at = end;
             both
         });
-        let end = self.last.end.min(len);
-        stretches.chain([(end..len, true)])
+        let end = self.places.last().map_or(0, |last| last.end.min(len));
+        stretches.chain([(end..len, false)])
     }
 
     /// The outbox is empty again.
     pub fn clear(&mut self) {
-        self.earlier.clear();
-        self.last = 0..0;
+        self.places.clear();
     }
 }
 
@@ -56,19 +44,19 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Law: each place comes once and in order, and is left out exactly where that was told.
+        /// Law: each place comes once and in order, and is looked at exactly where that was told.
         #[test]
-        fn every_copy_is_looked_at_unless_it_was_left_out(
+        fn the_copies_that_were_told_are_looked_at_and_no_others(
             told in prop::collection::vec((0_usize..4, 0_usize..4), 0..12), behind in 0_usize..4,
         ) {
             let (mut copies, mut wanted) = (Copies::default(), Vec::new());
-            for (looked_at, left_out) in told {
-                wanted.extend(std::iter::repeat_n(true, looked_at));
-                let start = wanted.len();
+            for (left_out, looked_at) in told {
                 wanted.extend(std::iter::repeat_n(false, left_out));
-                copies.leave_out(start..wanted.len());
+                let start = wanted.len();
+                wanted.extend(std::iter::repeat_n(true, looked_at));
+                copies.look_at(start..wanted.len());
             }
-            wanted.extend(std::iter::repeat_n(true, behind));
+            wanted.extend(std::iter::repeat_n(false, behind));
             let mut found = Vec::new();
             for (places, is_looked_at) in copies.stretches(wanted.len()) {
                 prop_assert_eq!(places.start, found.len());
@@ -76,7 +64,7 @@ mod tests {
             }
             prop_assert_eq!(found, wanted);
             copies.clear();
-            prop_assert!(copies.stretches(3).all(|(places, looks)| looks || places.is_empty()));
+            prop_assert!(copies.stretches(3).all(|(places, looks)| !looks || places.is_empty()));
         }
     }
 }

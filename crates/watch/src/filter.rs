@@ -3,6 +3,7 @@
 use crate::{Direction, Kind, Seen};
 use onym_tables::FaceId;
 use onym_wire::name::{Name, NameRef};
+use onym_wire::types;
 use std::fmt;
 
 /// Octets of a packet that are kept unless told otherwise: all, with link-layer fields.
@@ -142,39 +143,69 @@ impl fmt::Display for Filter {
 /// their elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tail {
+    /// Octets of the VALUE of the prefix, and of other names how many beyond it have their length in one
+    /// octet.
+    len: u8,
+    beyond: u8,
     /// From the first octet of the name's VALUE.
-    at: usize,
+    at: u8,
     octets: u64,
     mask: u64,
 }
 
-impl Tail {
-    /// That of every name.
-    pub(crate) const ANY: Self = Self { at: 0, octets: 0, mask: 0 };
+/// Names of up to so many octets have their length in one octet.
+const SHORT_MAX: u8 = 252;
 
+impl Tail {
+    /// That of no name.
+    pub(crate) const NONE: Self = Self { octets: 1, ..Self::ANY };
+    /// That of every name.
+    pub(crate) const ANY: Self = Self { len: 0, beyond: SHORT_MAX, at: 0, octets: 0, mask: 0 };
+
+    /// A longer prefix is taken for as much of it as has its length in one octet.
     pub(crate) fn of(prefix: NameRef<'_>) -> Self {
-        let value = prefix.value();
-        let len = value.len().min(8);
-        let at = value.len() - len;
+        let mut len = 0;
+        for component in prefix.components() {
+            match u8::try_from(usize::from(len) + component.wire_len()) {
+                Ok(longer) if longer <= SHORT_MAX => len = longer,
+                _ => break,
+            }
+        }
+        let value = &prefix.value()[..len.into()];
+        let tail = &value[value.len().saturating_sub(8)..];
         let mut octets = [0; 8];
-        octets[..len].copy_from_slice(&value[at..]);
-        let mask = if len == 8 { u64::MAX } else { (1 << (8 * len)) - 1 };
-        Self { at, octets: u64::from_le_bytes(octets), mask }
+        octets[..tail.len()].copy_from_slice(tail);
+        let mask = if tail.is_empty() { 0 } else { u64::MAX >> (64 - 8 * tail.len()) };
+        let at = len.saturating_sub(8);
+        Self { len, beyond: SHORT_MAX - len, at, octets: u64::from_le_bytes(octets), mask }
     }
 
-    /// Whether an Interest or Data may have a name under the prefix; it errs to yes.
+    /// Whether an Interest or Data may have a name under the prefix, or an Interest one above it that
+    /// Data under it answers; it errs to yes.
     #[inline]
-    pub(crate) fn may_begin(self, packet: &[u8]) -> bool {
-        let start = match packet {
-            // The packet has up to 252 octets, or up to 65,535; the name in it up to 252.
-            [_, ..=252, _, ..=252, ..] => 4,
-            [_, 253, _, _, _, ..=252, ..] => 6,
-            _ => return true,
-        } + self.at;
-        match packet.get(start..).and_then(<[u8]>::first_chunk) {
-            Some(octets) => u64::from_le_bytes(*octets) & self.mask == self.octets,
-            None => self.at == 0,
+    pub(crate) fn may_concern(&self, packet: &[u8]) -> bool {
+        let (start, len) = match packet.first_chunk() {
+            // The packet has up to 252 octets, or up to 65,535.
+            Some([_, ..=SHORT_MAX, _, len, _, _]) => (4, *len),
+            Some([_, 253, _, _, _, len]) => (6, *len),
+            _ => return *self != Self::NONE,
+        };
+        if len.wrapping_sub(self.len) > self.beyond {
+            return self.may_be_above(packet, start, len);
         }
+        match packet.get(start + usize::from(self.at)..).and_then(<[u8]>::first_chunk) {
+            Some(octets) => u64::from_le_bytes(*octets) & self.mask == self.octets,
+            None => *self != Self::NONE,
+        }
+    }
+
+    /// The same of a packet whose name, at `start`, is shorter than the prefix, or so long that its
+    /// length is not in one octet.
+    #[cold]
+    fn may_be_above(&self, packet: &[u8], start: usize, len: u8) -> bool {
+        // CanBePrefix comes next to the name.
+        let next = packet.get(start + usize::from(len)).copied().map(u32::from);
+        *self != Self::NONE && (len > SHORT_MAX || next == Some(types::CAN_BE_PREFIX))
     }
 }
 

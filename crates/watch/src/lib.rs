@@ -162,14 +162,16 @@ pub struct Look {
 /// What one thread watches. One without viewers is to be dropped ([`Watch::is_idle`]).
 #[derive(Debug)]
 pub struct Watch {
-    /// Packets that came.
-    came: u64,
-    /// The number of the next one that is chosen, as a sample or to be recorded.
+    /// Packets until the next one that is chosen, as a sample or to be recorded, and with it.
+    left: u64,
+    /// Its number, of those that came.
     next: u64,
+    /// Whether there is anything to find out about the others.
+    looks_at_each: bool,
+    /// What packets have in common that captures want.
+    tail: Tail,
     captures: Vec<Capture>,
-    /// What packets have in common that captures want; none without captures.
-    tail: Option<Tail>,
-    /// Copies that no capture wants.
+    /// Copies that captures may want.
     pub copies: Copies,
     traffic: Option<Traffic>,
     /// Where Interests are recorded on their way; not a viewer.
@@ -178,8 +180,9 @@ pub struct Watch {
 
 impl Default for Watch {
     fn default() -> Self {
-        let (captures, copies) = (Vec::new(), Copies::default());
-        Self { came: 0, next: u64::MAX, captures, tail: None, copies, traffic: None, spans: None }
+        let (next, left, tail, copies) = (u64::MAX, u64::MAX, Tail::NONE, Copies::default());
+        let (looks_at_each, captures) = (false, Vec::new());
+        Self { left, next, looks_at_each, tail, captures, copies, traffic: None, spans: None }
     }
 }
 
@@ -220,31 +223,41 @@ impl Watch {
 
     /// Counts a packet that came, before anything is decided about it; whether it is looked at
     /// ([`Self::look`]). Most are not, and this is all that they cost.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn wants(&mut self, packet: &Packet) -> bool {
-        self.came += 1;
-        self.came == self.next
-            || self.may_show(&packet.bytes)
+        self.left -= 1;
+        self.left == 0 || self.looks_at_each && self.may_want(packet)
+    }
+
+    #[inline(never)]
+    fn may_want(&self, packet: &Packet) -> bool {
+        self.has_captures() && self.tail.may_concern(&packet.bytes)
             || self.spans.as_ref().is_some_and(|spans| spans.concerns(packet))
     }
 
-    /// Whether a capture may want an Interest or Data; it errs to yes.
+    /// Whether a capture may want an Interest or Data, or what an Interest with its name finds in the
+    /// content store; it errs to yes.
     #[inline]
     #[must_use]
     pub fn may_show(&self, octets: &[u8]) -> bool {
-        self.tail.is_some_and(|tail| tail.may_begin(octets))
+        self.tail.may_concern(octets)
+    }
+
+    /// Packets that came.
+    const fn came(&self) -> u64 {
+        self.next - self.left
     }
 
     /// Why the packet is looked at that was counted last.
     pub fn look(&mut self, packet: &Packet) -> Look {
-        let came = self.came;
+        let came = self.came();
         let spans = self.spans.as_deref_mut();
         let is_recorded = spans.is_some_and(|spans| spans.samples(came, packet));
         let traffic = self.traffic.as_mut();
         let stands_for = traffic.map_or(0, |traffic| traffic.samples(came));
-        if came == self.next {
-            self.settle();
+        if self.left == 0 {
+            self.choose_next(came);
         }
         Look { is_recorded, stands_for }
     }
@@ -312,25 +325,30 @@ impl Watch {
     pub fn traffic(&mut self, now: Tick, seed: u64, depth: usize) -> &mut Traffic {
         self.end_leases(now);
         self.traffic.take_if(|traffic| traffic.depth() != depth);
-        let came = self.came;
-        let begun = self.traffic.is_none();
+        let came = self.came();
         let traffic = self.traffic.get_or_insert_with(|| Traffic::new(now, seed, depth, came));
         traffic.renew(now);
-        if begun {
-            self.next = self.next.min(traffic.next());
-        }
+        self.next = self.next.min(traffic.next());
+        self.left = self.next - came;
         traffic
     }
 
     /// What is asked of each packet, of what is watched.
     fn settle(&mut self) {
+        self.choose_next(self.came());
+        self.looks_at_each = self.has_captures() || self.spans.is_some();
+        self.tail = match &self.captures[..] {
+            [] => Tail::NONE,
+            [one] => one.tail(),
+            _ => Tail::ANY,
+        };
+    }
+
+    /// The next packet that is chosen, after the one with the number `came`.
+    fn choose_next(&mut self, came: u64) {
         let spans = self.spans.as_ref().map_or(u64::MAX, |spans| spans.next());
         self.next = self.traffic.as_ref().map_or(u64::MAX, Traffic::next).min(spans);
-        self.tail = match &self.captures[..] {
-            [] => None,
-            [one] => Some(one.tail()),
-            _ => Some(Tail::ANY),
-        };
+        self.left = self.next - came;
     }
 }
 

@@ -10,6 +10,7 @@ use onym_link::{Packet, PacketKind};
 use onym_tables::pit::TOKEN_LEN;
 use onym_tables::{FaceId, Rng, Tick};
 use onym_wire::lp::{NackReason, TraceContext};
+use onym_wire::types;
 use std::time::Duration;
 
 /// Spans that are open or wait to be taken.
@@ -20,6 +21,8 @@ pub const OPEN_MAX: usize = 256;
 pub const FACES_MAX: usize = 8;
 /// How far the spans of a moment may be ahead of their rate.
 const AHEAD: Duration = Duration::from_secs(1);
+/// The first octet of a Data.
+const DATA: u8 = types::DATA as u8;
 /// Marks of tokens; a power of two.
 const MARKS: usize = 1024;
 
@@ -101,10 +104,9 @@ pub struct Spans {
     /// When what was begun is paid for by the rate.
     paid: Tick,
     open: Vec<(Span, Wait)>,
-    /// A bit for each token that an open span waits by.
+    /// A bit for each token that an open span waits by; all while one is open that Data with any token
+    /// may end.
     marks: [u64; MARKS / 64],
-    /// Open spans that Data with any token may end.
-    wild: usize,
     done: Vec<Span>,
     counts: SpanCounts,
 }
@@ -128,7 +130,6 @@ impl Spans {
             paid: Tick::default(),
             open: Vec::new(),
             marks: [0; MARKS / 64],
-            wild: 0,
             done: Vec::new(),
             counts: SpanCounts::default(),
         }
@@ -153,11 +154,15 @@ impl Spans {
             && (is_drawn || packet.lp.prefix_announcement.is_some())
     }
 
-    /// Whether a packet that came may be of an open span, or of a trace that began elsewhere; it errs to
-    /// yes.
+    /// Whether a packet that came may be of an open span, or is an Interest of a trace that began
+    /// elsewhere; it errs to yes.
     #[inline]
     pub(crate) fn concerns(&self, packet: &Packet) -> bool {
-        packet.lp.prefix_announcement.is_some() || self.may_end(packet)
+        match packet.bytes.first() {
+            Some(&DATA) => self.may_be_waited_for(packet),
+            _ if packet.lp.nack.is_some() => !self.open.is_empty(),
+            _ => packet.lp.prefix_announcement.is_some(),
+        }
     }
 
     /// Begins a span for an Interest that was chosen: in the trace that it came with,
@@ -187,25 +192,35 @@ impl Spans {
     /// The decision about the Interest of a span: it ends, or waits.
     pub fn decided(&mut self, span: Span, wait: Option<Wait>) {
         let Some(wait) = wait else { return self.done.push(span) };
-        let (word, bit) = mark(&wait.token);
-        self.marks[word] |= bit;
-        self.wild += usize::from(wait.can_be_prefix);
+        self.mark(wait);
         self.open.push((span, wait));
+    }
+
+    fn mark(&mut self, wait: Wait) {
+        if wait.can_be_prefix {
+            self.marks = [u64::MAX; MARKS / 64];
+        } else {
+            let (word, bit) = mark(&wait.token);
+            self.marks[word] |= bit;
+        }
     }
 
     /// Whether a packet that was just taken in may have ended an open span.
     #[inline]
     #[must_use]
     pub fn may_end(&self, packet: &Packet) -> bool {
-        if self.open.is_empty() || packet.kind() == PacketKind::Interest {
-            return false;
-        }
+        packet.kind() != PacketKind::Interest && self.may_be_waited_for(packet)
+    }
+
+    /// Whether an open span may wait for this Data or Nack.
+    #[inline]
+    fn may_be_waited_for(&self, packet: &Packet) -> bool {
         match <&[u8; TOKEN_LEN]>::try_from(&*packet.lp.pit_token) {
-            Ok(token) if self.wild == 0 => {
+            Ok(token) => {
                 let (word, bit) = mark(token);
                 self.marks[word] & bit != 0
             }
-            _ => true,
+            Err(_) => !self.open.is_empty(),
         }
     }
 
@@ -242,11 +257,8 @@ impl Spans {
         }
         if self.open.len() < before {
             self.marks = [0; MARKS / 64];
-            self.wild = 0;
-            for (_, wait) in &self.open {
-                let (word, bit) = mark(&wait.token);
-                self.marks[word] |= bit;
-                self.wild += usize::from(wait.can_be_prefix);
+            for at in 0..self.open.len() {
+                self.mark(self.open[at].1);
             }
         }
     }

@@ -126,10 +126,15 @@ pub struct Traffic {
     sampler: Sampler,
     /// Since when samples are counted for their rate, and how many there were.
     pace: (Tick, u64),
-    prefixes: HashMap<Vec<u8>, PrefixRow>,
-    /// Some prefixes that had the lowest rank, which was this.
-    lowest: (Vec<Vec<u8>>, u64),
-    round_trips: HashMap<FaceId, RoundTrip>,
+    rows: Vec<PrefixRow>,
+    /// Where the row of a prefix is.
+    places: HashMap<Vec<u8>, usize>,
+    /// The one that was asked for last: packets of a prefix come together.
+    last: usize,
+    /// Some rows that had the lowest rank, which was this.
+    lowest: (Vec<usize>, u64),
+    /// By face.
+    round_trips: Vec<RoundTrip>,
 }
 
 impl Traffic {
@@ -140,9 +145,11 @@ impl Traffic {
             asked: now,
             sampler: Sampler::new(seed, 1, came),
             pace: (now, 0),
-            prefixes: HashMap::new(),
+            rows: Vec::new(),
+            places: HashMap::new(),
+            last: 0,
             lowest: (Vec::new(), 0),
-            round_trips: HashMap::new(),
+            round_trips: Vec::new(),
         }
     }
 
@@ -161,22 +168,22 @@ impl Traffic {
     /// What was counted of prefixes, in no order. It goes on from there.
     #[must_use]
     pub fn prefixes(&self) -> Vec<PrefixRow> {
-        self.prefixes.values().cloned().collect()
+        self.rows.clone()
     }
 
     /// At most so many packets a prefix may have had without a row.
     #[must_use]
     pub fn unseen_max(&self) -> u64 {
-        match self.prefixes.len() < PREFIXES_MAX {
+        match self.rows.len() < PREFIXES_MAX {
             true => 0,
-            false => self.prefixes.values().map(PrefixRow::rank).min().unwrap_or_default(),
+            false => self.rows.iter().map(PrefixRow::rank).min().unwrap_or_default(),
         }
     }
 
     /// Round trips of faces, in no order.
     #[must_use]
     pub fn round_trips(&self) -> Vec<RoundTrip> {
-        self.round_trips.values().copied().collect()
+        self.round_trips.clone()
     }
 
     /// The number of the next packet that is chosen.
@@ -230,43 +237,59 @@ impl Traffic {
 
     /// The row of `prefix`, a new one where it has none.
     fn row(&mut self, prefix: &[u8]) -> Option<&mut PrefixRow> {
-        if !self.prefixes.contains_key(prefix) {
-            let name = NameRef::parse_value(prefix).ok()?.to_name();
-            let missing = match self.prefixes.len() < PREFIXES_MAX {
-                true => 0,
-                false => self.make_room()?,
-            };
-            let (interests, hits, drops) = (0, 0, 0);
-            let (data, octets, variance) = (0, 0, 0);
-            let row = PrefixRow { name, interests, hits, drops, data, octets, variance, missing };
-            self.prefixes.insert(prefix.to_vec(), row);
+        let is_same = |row: &PrefixRow| row.name.as_ref().value() == prefix;
+        if !self.rows.get(self.last).is_some_and(is_same) {
+            let known = self.places.get(prefix).copied();
+            self.last = known.or_else(|| self.begin(prefix))?;
         }
-        self.prefixes.get_mut(prefix)
+        self.rows.get_mut(self.last)
+    }
+
+    /// A new row, in the place of another one where there is no room.
+    fn begin(&mut self, prefix: &[u8]) -> Option<usize> {
+        let name = NameRef::parse_value(prefix).ok()?.to_name();
+        let (at, missing) = match self.rows.len() < PREFIXES_MAX {
+            true => (self.rows.len(), 0),
+            false => self.make_room()?,
+        };
+        let (interests, hits, drops) = (0, 0, 0);
+        let (data, octets, variance) = (0, 0, 0);
+        let row = PrefixRow { name, interests, hits, drops, data, octets, variance, missing };
+        match self.rows.get_mut(at) {
+            Some(place) => *place = row,
+            None => self.rows.push(row),
+        }
+        self.places.insert(prefix.to_vec(), at);
+        Some(at)
     }
 
     /// A row of the lowest rank gives way: its rank is what the newcomer may have had before.
-    fn make_room(&mut self) -> Option<u64> {
+    fn make_room(&mut self) -> Option<(usize, u64)> {
         loop {
             let (lowest, rank) = &mut self.lowest;
-            while let Some(prefix) = lowest.pop() {
+            while let Some(at) = lowest.pop() {
                 // Ranks only rise, so one that has this still is one of the lowest.
-                if self.prefixes.get(&prefix).is_some_and(|row| row.rank() == *rank) {
-                    self.prefixes.remove(&prefix);
-                    return Some(*rank);
+                if let Some(row) = self.rows.get(at).filter(|row| row.rank() == *rank) {
+                    self.places.remove(row.name.as_ref().value());
+                    return Some((at, *rank));
                 }
             }
-            *rank = self.prefixes.values().map(PrefixRow::rank).min()?;
-            let of_rank = self.prefixes.iter().filter(|(_, row)| row.rank() == *rank);
-            lowest.extend(of_rank.map(|(prefix, _)| prefix.clone()));
+            *rank = self.rows.iter().map(PrefixRow::rank).min()?;
+            let of_rank = self.rows.iter().enumerate().filter(|(_, row)| row.rank() == *rank);
+            lowest.extend(of_rank.map(|(at, _)| at));
         }
     }
 
     fn time(&mut self, face: FaceId, took: Duration) {
-        if self.round_trips.len() >= FACES_MAX && !self.round_trips.contains_key(&face) {
-            return;
-        }
-        let first = RoundTrip { face, smoothed: took, samples: 0 };
-        let round_trip = self.round_trips.entry(face).or_insert(first);
+        let at = match self.round_trips.binary_search_by_key(&face, |trip| trip.face) {
+            Ok(at) => at,
+            Err(_) if self.round_trips.len() >= FACES_MAX => return,
+            Err(at) => {
+                self.round_trips.insert(at, RoundTrip { face, smoothed: took, samples: 0 });
+                at
+            }
+        };
+        let round_trip = &mut self.round_trips[at];
         round_trip.samples += 1;
         round_trip.smoothed = round_trip.smoothed * 7 / 8 + took / 8;
     }

@@ -198,6 +198,7 @@ impl Shard {
     pub(crate) fn set_disk(&mut self, side: DiskSide, offers: Offers) {
         self.fw.cache_mut().offers = Some(Box::new(offers));
         self.disk = Some(Box::new(side));
+        self.settle_door();
     }
 
     /// Has an Interest wait for the disk, if what it asks for may be there and is not at hand. Gives

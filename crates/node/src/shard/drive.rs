@@ -54,6 +54,7 @@ impl Driver for Shard {
     fn dispatch(&mut self, io: &mut Io) {
         self.hand_out_own(io);
         self.send_out(io);
+        self.is_of_turn = false;
     }
 
     fn order(&mut self, io: &mut Io, order: Order) {
@@ -153,6 +154,7 @@ impl Driver for Shard {
     }
 
     fn admit(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
+        self.is_of_turn = true;
         let may_ask = self.may_ask(io, slot, frames.len());
         self.not_held(io, slot, &frames[..may_ask])
     }

@@ -68,6 +68,12 @@ fn is_waited_for(face: &LocalFace) -> bool {
     face.state.is_local && face.is_stream
 }
 
+/// Data was put into the queue of a face: whether it is waited for from now on.
+#[inline]
+pub(super) fn is_to_pause(face: &LocalFace) -> bool {
+    is_waited_for(face) && face.state.pull == Hold::Free && is_long(face)
+}
+
 /// The bound of its queue, and from where on its packets are marked.
 fn bound(face: &mut LocalFace, times: usize, mark_from: usize) {
     face.queue.set_bytes_max(face.state.queue_bytes_max.saturating_mul(times));
@@ -82,17 +88,9 @@ pub(super) fn set_free(face: &mut LocalFace) {
 }
 
 impl Shard {
-    /// Data was put into the queue of a face.
-    #[inline]
-    pub(super) fn note_answer(&mut self, io: &mut Io, slot: Slot) {
-        let Some(face) = io.faces.get(slot) else { return };
-        if is_waited_for(face) && face.state.pull == Hold::Free && is_long(face) {
-            self.pause(io, slot);
-        }
-    }
-
+    /// Data was put into the queue of a face that is to be waited for ([`is_to_pause`]).
     #[cold]
-    fn pause(&mut self, io: &mut Io, slot: Slot) {
+    pub(super) fn pause(&mut self, io: &mut Io, slot: Slot) {
         let (now, paused) = (io.now, &mut self.paused);
         let Some(face) = io.faces.get(slot) else { return };
         if paused.hold.is_zero() {

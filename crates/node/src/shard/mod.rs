@@ -149,6 +149,17 @@ pub(crate) struct FaceState {
     pub(crate) queue_bytes_max: usize,
 }
 
+/// Where a packet that was received goes first: one look tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Door {
+    /// Into the forwarder.
+    Plain,
+    /// Into the forwarder, unless somebody looks at it.
+    Watched,
+    /// There are other shards, or a disk, to ask.
+    Any,
+}
+
 /// What the engine of a shard drives.
 pub(crate) struct Shard {
     pub(crate) index: usize,
@@ -177,6 +188,12 @@ pub(crate) struct Shard {
     watch: Option<Box<Watch>>,
     /// Whether viewers may want packets that are sent, or are of the push half.
     shows_packets: bool,
+    /// Whether what is in the outbox was made for packets of this turn of a face.
+    is_of_turn: bool,
+    /// Interests that had given way when viewers were shown copies last.
+    displaced: u64,
+    /// Where packets go first.
+    door: Door,
     /// The second level of the content store, where there is one.
     disk: Option<Box<DiskSide>>,
 }
@@ -207,7 +224,7 @@ pub(crate) struct Parts {
 impl Shard {
     /// What an engine is to drive.
     pub(crate) fn new(parts: Parts) -> Self {
-        Self {
+        let mut shard = Self {
             index: parts.index,
             fw: parts.fw,
             counters: ShardCounters::default(),
@@ -225,8 +242,22 @@ impl Shard {
             push_dropped: PushDropped::default(),
             watch: parts.spans.map(|settings| Box::new(Watch::recording(settings))),
             shows_packets: false,
+            is_of_turn: false,
+            displaced: 0,
+            door: Door::Any,
             disk: None,
-        }
+        };
+        shard.settle_door();
+        shard
+    }
+
+    /// Who is asked about each packet changed.
+    fn settle_door(&mut self) {
+        self.door = match (&self.watch, &self.disk) {
+            (None, None) if self.is_alone() => Door::Plain,
+            (Some(_), None) if self.is_alone() => Door::Watched,
+            _ => Door::Any,
+        };
     }
 
     /// Whether there is only this shard.

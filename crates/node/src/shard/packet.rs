@@ -1,6 +1,6 @@
 //! Packets to their shard and through its forwarder, and what it produced to the faces.
 
-use super::{Io, LocalFace, Report, Shard};
+use super::{Door, Io, LocalFace, Report, Shard, local};
 use crate::cross::Leg;
 use onym_engine::{Place, Slot};
 use onym_forward::{Share, Verdict};
@@ -12,8 +12,11 @@ impl Shard {
     /// A packet that was just received from outside: it goes to its shard.
     #[inline(always)]
     pub(super) fn accept(&mut self, now: Tick, packet: Packet) -> Option<Verdict> {
-        if self.is_alone() {
-            return self.forward(now, packet);
+        match self.door {
+            Door::Plain => return Some(self.fw.receive(now, packet, &mut self.out)),
+            Door::Watched => return Some(self.forward_at_once(now, packet)),
+            Door::Any if self.is_alone() => return self.forward(now, packet),
+            Door::Any => {}
         }
         match self.chooser.way(&packet, &self.wanted) {
             Some(way) if way.shard != self.index => {
@@ -49,7 +52,9 @@ impl Shard {
                 }
             }
             Leg::Discovery(home) => {
+                let first = self.out.items.len();
                 let found = self.fw.receive_data(now, &packet, Share::Shown, &mut self.out);
+                self.look_at(first);
                 let leg = if found.is_some() { Leg::Solicited } else { Leg::Home };
                 self.end_spans(now, &packet);
                 if usize::from(home) == self.index {
@@ -81,24 +86,12 @@ impl Shard {
     /// A packet goes through the forwarder.
     #[inline(always)]
     pub(super) fn forward_at_once(&mut self, now: Tick, packet: Packet) -> Verdict {
-        if let Some(watch) = &mut self.watch {
-            if watch.wants(&packet) {
-                return self.forward_watched(now, packet);
-            }
-            return self.forward_beside(now, &packet);
+        if let Some(watch) = &mut self.watch
+            && watch.wants(&packet)
+        {
+            return self.forward_watched(now, packet);
         }
         self.fw.receive(now, packet, &mut self.out)
-    }
-
-    /// A packet that nobody who looks wants.
-    #[inline]
-    fn forward_beside(&mut self, now: Tick, packet: &Packet) -> Verdict {
-        let first = self.out.items.len();
-        let verdict = self.fw.receive_kept(now, packet, &mut self.out);
-        if self.shows_packets {
-            self.leave_out(first, verdict);
-        }
-        verdict
     }
 
     /// A packet that somebody who looks may want.
@@ -144,7 +137,7 @@ impl Shard {
             self.transmit_watched(io, &mut out);
         } else {
             for item in &mut out.items {
-                self.transmit(io, &out.arena, item);
+                self.transmit_as::<false>(io, &out.arena, item);
             }
         }
         out.clear();
@@ -169,8 +162,22 @@ impl Shard {
     /// Puts one packet into the send queue of its face, wherever that is; where it leaves this shard,
     /// it is taken out of `item`.
     pub(super) fn transmit(&mut self, io: &mut Io, arena: &[u8], item: &mut Transmit) {
+        match self.shows_packets {
+            true => self.transmit_as::<true>(io, arena, item),
+            false => self.transmit_as::<false>(io, arena, item),
+        }
+    }
+
+    /// The same; `LOOKS` says whether viewers may want it.
+    #[inline]
+    pub(super) fn transmit_as<const LOOKS: bool>(
+        &mut self,
+        io: &mut Io,
+        arena: &[u8],
+        item: &mut Transmit,
+    ) {
         match io.faces.place(item.face) {
-            Some(Place::Here(slot)) => self.transmit_here(io, slot, arena, item),
+            Some(Place::Here(slot)) => self.transmit_here::<LOOKS>(io, slot, arena, item),
             Some(Place::There(shard)) => {
                 let peer = self.to.get_mut(usize::from(shard)).and_then(Option::as_mut);
                 if peer.is_none_or(|p| p.transmit(arena, item).is_err()) {
@@ -182,7 +189,13 @@ impl Shard {
         }
     }
 
-    fn transmit_here(&mut self, io: &mut Io, slot: Slot, arena: &[u8], item: &Transmit) {
+    fn transmit_here<const LOOKS: bool>(
+        &mut self,
+        io: &mut Io,
+        slot: Slot,
+        arena: &[u8],
+        item: &Transmit,
+    ) {
         let is_push = match item.what {
             Outgoing::App(message) => {
                 return self.transmit_app(io, slot, message, arena, &item.bytes);
@@ -200,14 +213,20 @@ impl Shard {
         face.queue.set_lane(if is_push { push_lane(face) } else { Lane::Pull });
         // Refusals are counted by the link service.
         let sent = face.link.send(now, item, arena, &mut face.queue);
-        if self.shows_packets {
+        if LOOKS {
             self.watch_sent(now, face.id, item, arena, sent);
+        }
+        // Nearly always there is nothing more to do.
+        let is_paused = is_answer && local::is_to_pause(face);
+        let is_settled = face.is_settled(&io.policy) && !is_paused && !is_push;
+        if is_settled {
+            return;
         }
         if is_push {
             self.note_hold(io, slot);
         }
-        if is_answer {
-            self.note_answer(io, slot);
+        if is_paused {
+            self.pause(io, slot);
         }
         io.queued(slot);
     }

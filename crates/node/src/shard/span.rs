@@ -7,7 +7,7 @@ use onym_frame::Buf;
 use onym_link::{Outgoing, Packet, PacketKind};
 use onym_tables::pit::TOKEN_LEN;
 use onym_tables::{FaceId, Tick};
-use onym_watch::{End, FACES_MAX, Outcome, Span, Spans, Wait};
+use onym_watch::{End, FACES_MAX, Outcome, Span, Spans, Wait, name_of};
 use onym_wire::Interest;
 use onym_wire::lp::TraceContext;
 
@@ -25,15 +25,16 @@ impl Shard {
         let came = attached.as_deref().and_then(TraceContext::parse);
         let before = self.out.items.len();
         let verdict = self.fw.receive_kept(now, packet, &mut self.out);
-        if let Ok(interest) = Interest::parse(&packet.bytes)
-            && !is_management(interest.name.value())
+        if let Some(name) = name_of(&packet.bytes)
+            && verdict != Verdict::Malformed
+            && !is_management(name)
             && let Some(context) = self.spans().and_then(|spans| spans.begin(now, came))
         {
             let (to, token) = self.hand_on(context, before);
             let span = Span {
                 context,
                 parent: came.map(|context| context.span),
-                name: interest.name.value().to_vec(),
+                name: name.to_vec(),
                 from: packet.face,
                 to,
                 began: now,
@@ -41,7 +42,7 @@ impl Shard {
                 outcome: Outcome { word: verdict.label(), is_drop: verdict.is_drop() },
                 end: End::Decided,
             };
-            let wait = self.wait(now, &interest, verdict, token);
+            let wait = self.wait(packet, verdict, token);
             if let Some(spans) = self.spans() {
                 spans.decided(span, wait);
             }
@@ -53,8 +54,7 @@ impl Shard {
     /// What an Interest waits for that ended so, and whose copies carry `token`.
     fn wait(
         &self,
-        now: Tick,
-        interest: &Interest<'_>,
+        packet: &Packet,
         verdict: Verdict,
         token: Option<[u8; TOKEN_LEN]>,
     ) -> Option<Wait> {
@@ -62,9 +62,10 @@ impl Shard {
             verdict,
             Verdict::Forwarded | Verdict::Aggregated | Verdict::Suppressed | Verdict::Delivered
         );
-        let token = waits.then(|| token.or_else(|| self.fw.token_of(interest))).flatten()?;
-        let due = now.plus_ms(interest.lifetime_or_default());
-        Some(Wait { token, due, can_be_prefix: interest.can_be_prefix })
+        let pending = || self.fw.token_of(&Interest::parse(&packet.bytes).ok()?);
+        let token = waits.then(|| token.or_else(pending)).flatten()?;
+        let (due, can_be_prefix) = self.fw.waits_until(&token, packet.face)?;
+        Some(Wait { token, due, can_be_prefix })
     }
 
     /// Gives the copies in the outbox, from `first` on, the context; the faces that they go to, and

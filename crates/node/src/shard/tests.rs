@@ -2,6 +2,7 @@
 
 mod disk;
 mod local;
+mod watch;
 
 use super::*;
 use crate::cross::direction;

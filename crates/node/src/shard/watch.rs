@@ -43,6 +43,7 @@ impl Shard {
         watch.copies.clear();
         self.shows_packets = watch.has_captures();
         self.watch.take_if(|watch| watch.is_idle());
+        self.settle_door();
     }
 
     /// Before anything is decided about a packet: whether it is looked at.
@@ -68,6 +69,7 @@ impl Shard {
         verdict: Option<Verdict>,
     ) {
         let Some(glance) = glance else { return };
+        self.look_at(glance.first);
         self.end_spans(now, packet);
         let (Some(watch), Some(verdict)) = (&mut self.watch, verdict) else { return };
         let outcome = Outcome { word: verdict.label(), is_drop: verdict.is_drop() };
@@ -95,35 +97,34 @@ impl Shard {
         }
     }
 
-    /// The copies in the outbox, from `first` on, are of a packet that no viewer wants. They have its name,
-    /// and so no viewer wants them: unless it was a longer one that the content store had, or another
-    /// Interest gave way.
-    #[inline]
-    pub(super) fn leave_out(&mut self, first: usize, verdict: Verdict) {
-        let copies = self.out.items.get(first..).unwrap_or_default();
-        let is_same = match verdict {
-            Verdict::Satisfied => true,
-            Verdict::Forwarded => {
-                matches!(copies, [one] if matches!(one.what, Outgoing::Pull(PacketKind::Interest, _)))
-            }
-            _ => false,
-        };
-        if is_same && let Some(watch) = &mut self.watch {
-            watch.copies.leave_out(first..self.out.items.len());
+    /// The copies in the outbox, from `first` on, are of a packet that viewers may want.
+    pub(super) fn look_at(&mut self, first: usize) {
+        if self.shows_packets
+            && let Some(watch) = &mut self.watch
+        {
+            watch.copies.look_at(first..self.out.items.len());
         }
     }
 
-    /// Sends what is in an outbox; what may be wanted is shown.
+    /// Sends what is in an outbox; what may be wanted is shown. Copies that were made for packets of a
+    /// turn have their names, and so no viewer wants those of packets that none wanted. All others are
+    /// looked at one by one: what timers, orders and other shards made, and what gave way to an Interest.
     pub(super) fn transmit_watched(&mut self, io: &mut Io, out: &mut Outbox) {
-        let copies = self.watch.as_mut().map(|watch| std::mem::take(&mut watch.copies));
-        let mut copies = copies.unwrap_or_default();
+        let displaced = self.fw.counters().displaced_interests;
+        let Some(watch) = &mut self.watch else { return };
+        let mut copies = std::mem::take(&mut watch.copies);
+        if std::mem::replace(&mut self.displaced, displaced) != displaced || !self.is_of_turn {
+            copies.clear();
+            copies.look_at(0..out.items.len());
+        }
         for (places, is_looked_at) in copies.stretches(out.items.len()) {
-            self.shows_packets = is_looked_at;
             for item in &mut out.items[places] {
-                self.transmit(io, &out.arena, item);
+                match is_looked_at {
+                    true => self.transmit_as::<true>(io, &out.arena, item),
+                    false => self.transmit_as::<false>(io, &out.arena, item),
+                }
             }
         }
-        self.shows_packets = true;
         copies.clear();
         if let Some(watch) = &mut self.watch {
             watch.copies = copies;

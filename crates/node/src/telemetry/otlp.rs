@@ -6,6 +6,7 @@ use onym_tables::Tick;
 use onym_watch::{End, Span};
 use onym_wire::name::NameRef;
 use serde_json::Value;
+use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Octets of a span in JSON, about.
@@ -41,15 +42,17 @@ pub(super) fn body<'a>(
     resource: &Resource,
     spans: impl ExactSizeIterator<Item = &'a Span>,
     moment: Moment,
-) -> String {
-    let mut out = Json(String::with_capacity(SPAN_LEN * (spans.len() + 1)));
-    out.raw(r#"{"resourceSpans":[{"resource":{"attributes":["#);
-    out.text("service.name", "onym");
-    out.raw(",");
-    out.text("service.version", env!("CARGO_PKG_VERSION"));
-    out.raw(",");
-    out.text("service.instance.id", &resource.name);
-    out.raw(r#"]},"scopeSpans":[{"scope":{"name":"onym"},"spans":["#);
+) -> Vec<u8> {
+    let mut out = Json(Vec::with_capacity(SPAN_LEN * (spans.len() + 1)));
+    out.raw(concat!(
+        r#"{"resourceSpans":[{"resource":{"attributes":["#,
+        r#"{"key":"service.name","value":{"stringValue":"onym"}},"#,
+        r#"{"key":"service.version","value":{"stringValue":""#,
+        env!("CARGO_PKG_VERSION"),
+        r#""}},{"key":"service.instance.id","value":{"stringValue":"#,
+    ));
+    out.quoted(&resource.name);
+    out.raw(r#"}}]},"scopeSpans":[{"scope":{"name":"onym"},"spans":["#);
     for (n, span) in spans.enumerate() {
         out.raw(if n == 0 { "" } else { "," });
         out.span(span, moment);
@@ -81,71 +84,60 @@ pub(super) fn end_word(span: &Span) -> &'static str {
     }
 }
 
-/// Text of JSON that grows.
-struct Json(String);
+/// Text of JSON that grows: few long pieces, since each costs as much as some tens of octets.
+struct Json(Vec<u8>);
+
+impl fmt::Write for Json {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.raw(text);
+        Ok(())
+    }
+}
 
 impl Json {
+    #[inline]
     fn raw(&mut self, text: &str) {
-        self.0.push_str(text);
+        self.0.extend_from_slice(text.as_bytes());
     }
 
     /// The digits of an identifier, in hexadecimal.
     fn hex(&mut self, number: u64) {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        self.0.extend((0..16).rev().map(|n| char::from(DIGITS[(number >> (4 * n)) as usize & 15])));
+        let [high, low] = [number >> 32, number & 0xffff_ffff].map(hex_digits);
+        self.0.extend_from_slice(&high);
+        self.0.extend_from_slice(&low);
     }
 
     /// A number as a string: those of 64 bits are strings in this JSON.
     fn decimal(&mut self, mut number: u64) {
-        let mut digits = [0; 20];
-        let mut at = digits.len();
+        let mut text = [b'"'; 22];
+        let mut at = text.len() - 1;
         loop {
             at -= 1;
             // No truncation: it is a digit.
             #[allow(clippy::cast_possible_truncation)]
             {
-                digits[at] = b'0' + (number % 10) as u8;
+                text[at] = b'0' + (number % 10) as u8;
             }
             number /= 10;
             if number == 0 {
                 break;
             }
         }
-        self.0.push('"');
-        self.0.extend(digits[at..].iter().copied().map(char::from));
-        self.0.push('"');
+        self.0.extend_from_slice(&text[at - 1..]);
     }
 
     fn quoted(&mut self, text: &str) {
-        self.0.push('"');
+        self.raw("\"");
         let mut rest = text;
         while let Some(at) = rest.bytes().position(|c| matches!(c, b'"' | b'\\') || c < b' ') {
             self.raw(&rest[..at]);
             self.raw("\\u00");
             let [high, low] = [rest.as_bytes()[at] >> 4, rest.as_bytes()[at] & 15];
-            self.0.extend([high, low].map(|n| char::from_digit(n.into(), 16).unwrap_or('0')));
+            self.0.extend([high, low].map(|n| if n < 10 { b'0' + n } else { b'a' + n - 10 }));
             rest = &rest[at + 1..];
         }
         self.raw(rest);
-        self.0.push('"');
-    }
-
-    fn key(&mut self, key: &str, kind: &str) {
-        for part in [r#"{"key":""#, key, r#"","value":{""#, kind, r#"":"#] {
-            self.raw(part);
-        }
-    }
-
-    fn text(&mut self, key: &str, value: &str) {
-        self.key(key, "stringValue");
-        self.quoted(value);
-        self.raw("}}");
-    }
-
-    fn number(&mut self, key: &str, value: u32) {
-        self.key(key, "intValue");
-        self.decimal(value.into());
-        self.raw("}}");
+        self.raw("\"");
     }
 
     // No truncation: a trace has 128 bits, told in two halves.
@@ -166,25 +158,28 @@ impl Json {
         self.decimal(moment.unix_ns(span.began));
         self.raw(r#","endTimeUnixNano":"#);
         self.decimal(moment.unix_ns(span.ended));
-        self.raw(r#","attributes":["#);
-        self.text("ndn.name", &name_of(span));
-        self.raw(",");
-        self.number("onym.face.in", span.from.0);
-        self.raw(r#",{"key":"onym.faces.out","value":{"arrayValue":{"values":["#);
+        self.raw(r#","attributes":[{"key":"ndn.name","value":{"stringValue":""#);
+        self.name(span);
+        self.raw(r#""}},{"key":"onym.face.in","value":{"intValue":"#);
+        self.decimal(span.from.0.into());
+        self.raw(r#"}},{"key":"onym.faces.out","value":{"arrayValue":{"values":["#);
         for (n, face) in span.to.iter().enumerate() {
             self.raw(if n == 0 { r#"{"intValue":"# } else { r#",{"intValue":"# });
             self.decimal(face.0.into());
             self.raw("}");
         }
-        self.raw("]}}},");
-        self.text("onym.verdict", span.outcome.word);
-        self.raw(",");
-        self.text("onym.end", end_word(span));
+        // Both are words.
+        self.raw(r#"]}}},{"key":"onym.verdict","value":{"stringValue":""#);
+        self.raw(span.outcome.word);
+        self.raw(r#""}},{"key":"onym.end","value":{"stringValue":""#);
+        self.raw(end_word(span));
         if let End::Data(face) | End::Nack(face, _) = span.end {
-            self.raw(",");
-            self.number("onym.face.answer", face.0);
+            self.raw(r#""}},{"key":"onym.face.answer","value":{"intValue":"#);
+            self.decimal(face.0.into());
+            self.raw(r#"}}],"status":{"#);
+        } else {
+            self.raw(r#""}}],"status":{"#);
         }
-        self.raw(r#"],"status":{"#);
         if let Some(why) = failure(span) {
             // The code of an error.
             self.raw(r#""code":2,"message":"#);
@@ -192,6 +187,23 @@ impl Json {
         }
         self.raw("}}");
     }
+
+    /// The name of the Interest of a span: a URI has nothing that JSON would escape.
+    fn name(&mut self, span: &Span) {
+        if let Ok(name) = NameRef::parse_value(&span.name) {
+            // It takes everything.
+            let _ = name.write_uri(self);
+        }
+    }
+}
+
+/// The lower 32 bits as eight digits in hexadecimal, all at once: each in an octet of a word.
+const fn hex_digits(number: u64) -> [u8; 8] {
+    let n = (number | number << 16) & 0x0000_ffff_0000_ffff;
+    let n = (n | n << 8) & 0x00ff_00ff_00ff_00ff;
+    let n = (n | n << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    let is_letter = (n + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
+    (n + 0x3030_3030_3030_3030 + is_letter * 39).to_be_bytes()
 }
 
 /// Why an Interest was not answered; none where it was, or where it was for this node.
@@ -213,9 +225,9 @@ mod tests {
     #[test]
     fn a_text_is_read_as_it_was_written() {
         for text in ["", "/a/%20b", "say \"no\"\\", "\u{0}\n\u{1f}é\u{10ffff}"] {
-            let mut json = Json(String::new());
+            let mut json = Json(Vec::new());
             json.quoted(text);
-            assert_eq!(serde_json::from_str::<String>(&json.0).unwrap(), text);
+            assert_eq!(serde_json::from_slice::<String>(&json.0).unwrap(), text);
         }
     }
 
@@ -223,10 +235,10 @@ mod tests {
     #[test]
     fn numbers_have_their_digits() {
         for number in [0, 9, 10, 0xfedc_ba98_7654_3210, u64::MAX] {
-            let mut json = Json(String::new());
+            let mut json = Json(Vec::new());
             json.hex(number);
             json.decimal(number);
-            assert_eq!(json.0, format!("{number:016x}\"{number}\""));
+            assert_eq!(json.0, format!("{number:016x}\"{number}\"").into_bytes());
         }
     }
 

@@ -120,6 +120,12 @@ impl<I: Default> Pit<I> {
         is_plain.then(|| NameRef::known(self.name(slot), s.components.into()))
     }
 
+    /// Whether Data of longer names satisfies the entry in `slot`, too.
+    #[must_use]
+    pub fn can_be_prefix(&self, slot: u32) -> bool {
+        self.slots[slot as usize].can_be_prefix
+    }
+
     /// The slot that a token names, when it still is in that generation.
     #[inline]
     #[must_use]

@@ -147,35 +147,59 @@ fn unescape(text: &str, whole: &str) -> Result<Vec<u8>, UriError> {
 impl fmt::Display for Component<'_> {
     /// The URI form, with the words for typed components where they say the same octets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_uri(f)
+    }
+}
+
+/// Whether an octet stands in a URI as it is.
+const fn is_plain(octet: u8) -> bool {
+    octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_' | b'~')
+}
+
+/// The digit of a number below 16.
+const fn digit_of(number: u8) -> u8 {
+    if number < 10 { b'0' + number } else { b'A' + number - 10 }
+}
+
+impl Component<'_> {
+    /// The same to anything.
+    fn write_uri(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        if self.is_generic() {
+            return self.write_value(out);
+        }
         if let Some(word) = word_of(&DIGEST_WORDS, self.typ) {
-            write!(f, "{word}=")?;
-            return self.value.iter().try_for_each(|octet| write!(f, "{octet:02x}"));
+            write!(out, "{word}=")?;
+            return self.value.iter().try_for_each(|octet| write!(out, "{octet:02x}"));
         }
         if let (Some(word), Some(n)) = (word_of(&NUMBER_WORDS, self.typ), self.as_number())
             && crate::tlv::nni_len(n) == self.value.len()
         {
-            return write!(f, "{word}={n}");
+            return write!(out, "{word}={n}");
         }
-        self.fmt_canonical(f)
+        self.write_canonical(out)
     }
-}
 
-impl Component<'_> {
-    fn fmt_canonical(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_canonical(&self, out: &mut impl fmt::Write) -> fmt::Result {
         if !self.is_generic() {
-            write!(f, "{}=", self.typ)?;
+            write!(out, "{}=", self.typ)?;
         }
-        if self.value.iter().all(|b| *b == b'.') {
-            f.write_str("...")?;
+        self.write_value(out)
+    }
+
+    fn write_value(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        let mut rest = self.value;
+        if rest.iter().all(|octet| *octet == b'.') {
+            out.write_str("...")?;
         }
-        for &octet in self.value {
-            if octet.is_ascii_alphanumeric() || b"-._~".contains(&octet) {
-                f.write_char(char::from(octet))?;
-            } else {
-                write!(f, "%{octet:02X}")?;
-            }
+        loop {
+            let end = rest.iter().position(|octet| !is_plain(*octet));
+            let (plain, other) = rest.split_at(end.unwrap_or(rest.len()));
+            out.write_str(std::str::from_utf8(plain).map_err(|_| fmt::Error)?)?;
+            let Some((octet, next)) = other.split_first() else { return Ok(()) };
+            let escaped = [b'%', digit_of(octet >> 4), digit_of(octet & 15)];
+            out.write_str(std::str::from_utf8(&escaped).map_err(|_| fmt::Error)?)?;
+            rest = next;
         }
-        Ok(())
     }
 }
 
@@ -189,7 +213,7 @@ impl fmt::Display for Canonical<'_> {
         }
         for component in self.0 {
             f.write_char('/')?;
-            component.fmt_canonical(f)?;
+            component.write_canonical(f)?;
         }
         Ok(())
     }
@@ -202,16 +226,26 @@ impl<'a> NameRef<'a> {
     }
 }
 
-impl fmt::Display for NameRef<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl NameRef<'_> {
+    /// Appends the URI form to `out`, as [`Display`](fmt::Display) shows it.
+    ///
+    /// # Errors
+    /// That of `out`.
+    pub fn write_uri(self, out: &mut impl fmt::Write) -> fmt::Result {
         if self.is_empty() {
-            return f.write_char('/');
+            return out.write_char('/');
         }
         for component in self.components() {
-            f.write_char('/')?;
-            fmt::Display::fmt(&component, f)?;
+            out.write_char('/')?;
+            component.write_uri(out)?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for NameRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_uri(f)
     }
 }
 
