@@ -1,19 +1,16 @@
 #!/usr/bin/env python3
-"""Repositories in one run: onym's, ndnd's and ndn-python-repo, each behind the same node (`onym daemon`,
-which caches nothing), with the same packets.
+"""Repositories in one run: onym's and ndn-python-repo, each behind the same node (`onym daemon`, which caches
+nothing), with the same packets.
 
-    bench-repo.py [--onym PROGRAM] [--size 20M] [--rounds 3] [--only onym,ndnd,python] [--folder DIR] [--json FILE]
+    bench-repo.py [--onym PROGRAM] [--size 20M] [--rounds 3] [--only onym,python] [--folder DIR] [--json FILE]
 
 bulk   packets by TCP, one connection, as fast as they are taken, until the last one is answered
-       (onym, ndn-python-repo)
-blob   an object that a member of a sync group asks to be kept, from the command until the repository has
-       fetched it from its producer, `onym put` (onym, ndnd)
 serve  the same object fetched by `onym get` from the repository alone; the second fetch counts
 
-onym's has what it answers on the disk; ndn-python-repo writes every ten seconds, ndnd's without waiting for
-the disk. ndnd is taken from PATH; ndn-python-repo from PATH, or it is installed by pip once into
-target/tools/ndn-python-repo. What is not there is left out, and said. A row is the median of its rounds.
-Exit codes: 0 done, 1 something was not kept.
+onym's has what it answers on the disk; ndn-python-repo writes every ten seconds. It is taken from PATH, or
+installed by pip once into target/tools/ndn-python-repo; where that fails it is left out, and said. ndnd's
+repository is not here: it takes no packets by TCP, and joins a group only with trust anchors of its own.
+A row is the median of its rounds. Exit codes: 0 done, 1 something was not kept.
 """
 
 import argparse
@@ -33,18 +30,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "clients/python"))
 
-from onym._tlv import element  # noqa: E402
 from onym.sync import _packet  # noqa: E402
 from onym.sync._face import Face, UnansweredError  # noqa: E402
-from onym.sync.group import Group  # noqa: E402
 
-REPO, GROUP, BULK = "/bench/repo", "/bench/group", "/bench/bulk/v=1"
-BLOB = GROUP + "/blob"
+REPO, BULK = "/bench/repo", "/bench/bulk/v=1"
 CONTENT = 8000
 PATIENCE_S = 300
 PYTHON_REPO = "ndn-python-repo==0.3"
-# Types of ndnd's commands (spec/registry.md has those of others).
-JOIN, FETCH, PROTOCOL, GROUP_NAME, BLOB_NAME = 7600, 7602, 401, 403, 440
 
 
 class Place:
@@ -60,7 +52,7 @@ class Place:
 
     def __enter__(self) -> "Place":
         sets = [f'faces.unix.path="{self.folder}/node.sock"', "faces.udp.listen=[]", "faces.tcp.listen=[]",
-                "faces.websocket.listen=[]", "cs.packets_max=0"]
+                "faces.websocket.listen=[]", "cs.serve=false", "cs.admit=false"]
         self.start("node", self.onym, "daemon", *(word for one in sets for word in ("--set", one)))
         self.until("node", "ready")
         return self
@@ -132,18 +124,6 @@ def run_onym(place: Place) -> int:
     return port
 
 
-def run_ndnd(place: Place) -> int:
-    keys = place.folder / "keys"
-    keys.mkdir()
-    config = {"repo": {"name": REPO, "storage_dir": f"{place.folder}/repo", "keychain": f"dir://{keys}",
-                       "trust_anchors": []}}
-    # JSON is YAML.
-    (place.folder / "ndnd.yml").write_text(json.dumps(config))
-    place.start("repo", "ndnd", "repo", "run", place.folder / "ndnd.yml")
-    wait(lambda: REPO in place.call("route", "list"), "ndnd's repository has no route", lambda: place.said("repo"))
-    return 0
-
-
 def run_python(place: Place) -> int:
     port = free_port()
     config = {
@@ -153,7 +133,12 @@ def run_python(place: Place) -> int:
         "logging_config": {"level": "ERROR"},
     }
     (place.folder / "repo.conf").write_text(json.dumps(config))
-    place.start("repo", python_repo(), "-c", place.folder / "repo.conf")
+    program = Path(python_repo())
+    # It signs registrations.
+    for words in (["Init-Pib"], ["New-Item", "/bench"]):
+        keys = [program.with_name("pyndnsec"), *words]
+        subprocess.run(keys, capture_output=True, check=False, env=place.env, cwd=place.folder)
+    place.start("repo", program, "-c", place.folder / "repo.conf")
 
     def is_open() -> bool:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
@@ -204,60 +189,10 @@ async def bulk(place: Place, port: int) -> float:
     return place.size / took
 
 
-async def blob(place: Place, is_kept) -> float:
-    """Octets a second of an object that a member of a group asks to be kept."""
-    file = place.folder / "file"
-    file.write_bytes(bytes(place.size))
-    words = ["put", BLOB + "/v=1", file, "--segment-size", CONTENT]
-    put = place.start("put", place.onym, *words)
-    place.until("put", "ready")
-    face = await Face.open(place.node)
-    group = _packet.name(GROUP)
-    protocol = _packet.keyword("ndn") + _packet.keyword("svs") + _packet.numbered(_packet.VERSION, 3)
-
-    def name_in(typ: int, name: bytes) -> bytes:
-        return element(typ, element(_packet.NAME, name))
-
-    command = element(JOIN, name_in(PROTOCOL, protocol) + name_in(GROUP_NAME, group))
-    carrier = _packet.write_data(_packet.name("/bench/member/32=repo-cmd"), command)
-    wanted = _packet.name(REPO + "/32=cmd")
-    interest = _packet.write_interest(wanted, os.urandom(4), 4000, carrier)
-    face.send(interest)
-    # The repository has a route for the group then.
-    wait(lambda: f"{GROUP}/32=svs" in place.call("route", "list") or f"{GROUP} " in place.call("route", "list"),
-         "the group was not joined", lambda: place.said("repo")[-500:])
-    async with await Group.join(face, GROUP, "/member") as member:
-        begun = time.monotonic()
-        member.publish(element(FETCH, name_in(BLOB_NAME, _packet.name(BLOB + "/v=1"))))
-        while not is_kept():
-            if time.monotonic() > begun + PATIENCE_S:
-                raise SystemExit(f"the blob is not kept: {place.said('repo')[-1000:]}")
-            await asyncio.sleep(0.005)
-        took = time.monotonic() - begun
-    await face.close()
-    place.end(put)
-    return place.size / took
-
-
-def onym_has(place: Place):
-    count = place.size // CONTENT
-    return lambda: json.loads(place.call("repo", "stats", "--store", "repo", "--json"))["packets"] >= count
-
-
 def measure(subject: str, given: argparse.Namespace) -> dict[str, float]:
-    values = {}
-    if subject in ("onym", "python"):
-        with Place(given) as place:
-            port = run_onym(place) if subject == "onym" else run_python(place)
-            values["bulk"] = asyncio.run(bulk(place, port))
-            values["serve"] = place.serve(BULK)
-    if subject in ("onym", "ndnd"):
-        with Place(given) as place:
-            run_onym(place) if subject == "onym" else run_ndnd(place)
-            is_kept = onym_has(place) if subject == "onym" else lambda: "BlobFetch success" in place.said("repo")
-            values["blob"] = asyncio.run(blob(place, is_kept))
-            values["serve"] = place.serve(BLOB + "/v=1")
-    return values
+    with Place(given) as place:
+        port = run_onym(place) if subject == "onym" else run_python(place)
+        return {"bulk": asyncio.run(bulk(place, port)), "serve": place.serve(BULK)}
 
 
 def octets(text: str) -> int:
@@ -271,20 +206,17 @@ def main() -> int:
     parser.add_argument("--onym", type=lambda path: str(Path(path).resolve()), default=str(ROOT / "target/release/onym"))
     parser.add_argument("--size", type=octets, default=octets("20M"))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="onym,ndnd,python")
+    parser.add_argument("--only", default="onym,python")
     parser.add_argument("--folder", default=None)
     parser.add_argument("--json")
     given = parser.parse_args()
     subjects = given.only.split(",")
-    if "ndnd" in subjects and not shutil.which("ndnd"):
-        print("ndnd      left out: it is not on PATH")
-        subjects.remove("ndnd")
     if "python" in subjects and not python_repo():
         print("python    left out: ndn-python-repo is not on PATH and cannot be installed")
         subjects.remove("python")
     rounds = [{subject: measure(subject, given) for subject in subjects} for _ in range(given.rounds)]
     rows = []
-    for what in ("bulk", "blob", "serve"):
+    for what in ("bulk", "serve"):
         ours = None
         for subject in subjects:
             values = [each[subject][what] for each in rounds if what in each[subject]]
