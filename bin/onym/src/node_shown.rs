@@ -85,13 +85,12 @@ pub(crate) fn place(node: &Name) -> Name {
 }
 
 impl Shown {
-    /// The state of the node behind `client`, which is called `node`; with `has_router` what its
-    /// router sees, too.
-    pub(crate) fn of(client: &mut Client, node: &Name, has_router: bool) -> anyhow::Result<Self> {
+    /// The state of the node behind `client`, which is called `node`; `view` is what its router sees,
+    /// null where it has none.
+    pub(crate) fn of(client: &mut Client, node: &Name, view: &Value) -> anyhow::Result<Self> {
         let status = session::node_status(client)?;
         let faces = mgmt::faces(client).map_err(session::failure)?;
-        let view = if has_router { router_view(client) } else { Value::Null };
-        Ok(Self::made(node, &status, &faces, &view))
+        Ok(Self::made(node, &status, &faces, view))
     }
 
     fn made(node: &Name, status: &Value, faces: &[FaceStatus], view: &Value) -> Self {
@@ -217,7 +216,7 @@ impl Link {
 }
 
 /// What the node's router sees; null when there is none.
-fn router_view(client: &mut Client) -> Value {
+pub(crate) fn router_view(client: &mut Client) -> Value {
     let mut name = Name::new();
     name.append_generic("localhost").append_generic("nlsr").append_generic("view");
     let content = mgmt::fetch_dataset(client, name);

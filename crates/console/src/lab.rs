@@ -157,7 +157,7 @@ impl Lab {
                     left_out += 1;
                     continue;
                 }
-                runs.push(Run::of(&folder.join(&run), (&experiment, &run), &plan, &mut reads));
+                runs.push(Run::of(&folder.join(&run), &experiment, &run, &plan, &mut reads));
             }
         }
         let told = Told { now_ms, runs, left_out };
@@ -195,7 +195,7 @@ impl Lab {
 }
 
 impl Run {
-    fn of(folder: &Path, (experiment, run): (&str, &str), plan: &Value, reads: &mut usize) -> Self {
+    fn of(folder: &Path, experiment: &str, run: &str, plan: &Value, reads: &mut usize) -> Self {
         let state = json(&folder.join("state.json")).unwrap_or_default();
         let order = plan["order"].as_array().map_or(&[][..], Vec::as_slice);
         let is_done = state["phase"] == "done";

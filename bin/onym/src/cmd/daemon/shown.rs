@@ -5,7 +5,7 @@
 
 use super::routing::way_to;
 use crate::exit::{Exit, Failure};
-use crate::node_shown::{Shown, place};
+use crate::node_shown::{Shown, place, router_view};
 use onym_client::blocking::Client;
 use onym_client::{Answer, ClientOptions, Incoming, Respond, RouteOptions};
 use onym_crypto::Certificate;
@@ -22,6 +22,7 @@ use onym_wire::mgmt::ORIGIN_CLIENT;
 use onym_wire::name::Name;
 use onym_wire::signature::KeyLocator;
 use onym_wire::{Interest, NackReason};
+use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -216,7 +217,11 @@ impl State {
     fn content(&mut self) -> Option<&[u8]> {
         let is_old = self.last.as_ref().is_none_or(|(at, _)| at.elapsed() >= LOOK_EVERY);
         if is_old {
-            let shown = Shown::of(&mut self.client, &self.name, self.has_router);
+            let view = match self.has_router {
+                true => router_view(&mut self.client),
+                false => Value::Null,
+            };
+            let shown = Shown::of(&mut self.client, &self.name, &view);
             let shown = shown.inspect_err(|error| tracing::warn!("no state to show: {error}"));
             self.last = Some((Instant::now(), shown.ok()?.into_content()));
         }
