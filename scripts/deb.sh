@@ -19,6 +19,8 @@ done
 # The newest version of the C library whose symbols the program uses.
 libc=$(readelf --wide --dyn-syms "$binary" | grep -oE '@GLIBC_[0-9.]+' | sort -uV | tail -1)
 libc=${libc#@GLIBC_}
+# Packed relocations are understood from 2.36 on.
+if readelf --wide --dynamic "$binary" | grep -q '(RELR)'; then libc=$(printf '%s\n2.36\n' "$libc" | sort -V | tail -1); fi
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 tree=$root/onym
