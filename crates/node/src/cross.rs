@@ -108,6 +108,7 @@ impl ToPeer {
     }
 
     /// Takes `item`, whose arena is `arena`, and sends it with the next batch.
+    #[inline(always)]
     pub(crate) fn transmit(
         &mut self,
         arena: &[u8],

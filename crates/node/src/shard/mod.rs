@@ -156,8 +156,10 @@ enum Door {
     Plain,
     /// Into the forwarder, unless somebody looks at it.
     Watched,
-    /// There are other shards, or a disk, to ask.
-    Any,
+    /// To the disk, which may have the answer.
+    Disk,
+    /// To the shard that it belongs to.
+    Shards,
 }
 
 /// What the engine of a shard drives.
@@ -244,7 +246,7 @@ impl Shard {
             shows_packets: false,
             is_of_turn: false,
             displaced: 0,
-            door: Door::Any,
+            door: Door::Shards,
             disk: None,
         };
         shard.settle_door();
@@ -254,9 +256,10 @@ impl Shard {
     /// Who is asked about each packet changed.
     fn settle_door(&mut self) {
         self.door = match (&self.watch, &self.disk) {
-            (None, None) if self.is_alone() => Door::Plain,
-            (Some(_), None) if self.is_alone() => Door::Watched,
-            _ => Door::Any,
+            _ if !self.is_alone() => Door::Shards,
+            (_, Some(_)) => Door::Disk,
+            (Some(_), None) => Door::Watched,
+            (None, None) => Door::Plain,
         };
     }
 

@@ -15,8 +15,8 @@ impl Shard {
         match self.door {
             Door::Plain => return Some(self.fw.receive(now, packet, &mut self.out)),
             Door::Watched => return Some(self.forward_at_once(now, packet)),
-            Door::Any if self.is_alone() => return self.forward(now, packet),
-            Door::Any => {}
+            Door::Disk => return self.forward(now, packet),
+            Door::Shards => {}
         }
         match self.chooser.way(&packet, &self.wanted) {
             Some(way) if way.shard != self.index => {
