@@ -2,7 +2,8 @@
 """A file of 100 MB over one node by the client libraries: scripts/bench-libraries.py ONYM [--size MB]
 
 One `onym put` serves it to each in turn; a row has the time by the clock and the processor time of the
-client and of the node. `ndnd cat` (Go) is measured where ndnd is on PATH.
+client and of the node. The C library is measured where there is a compiler, `ndnd cat` (Go) where ndnd is
+on PATH.
 """
 
 import argparse
@@ -74,6 +75,10 @@ def main() -> None:
             "Rust (`onym get`)": [onym, "get", NAME, "-o", str(out)],
             "Python (`onym.pull`)": [sys.executable, "-c", PYTHON, NAME, str(out)],
         }
+        if shutil.which("make") and shutil.which("cc"):
+            make = ["make", "-s", "-C", str(ROOT / "clients/c"), f"OUT={folder}/c", f"{folder}/c/get"]
+            subprocess.run(make, check=True)
+            clients["C (`libonym`)"] = ["sh", "-c", f"exec {folder}/c/get {NAME} > {out}"]
         if shutil.which("ndnd"):
             clients["Go (`ndnd cat`)"] = ["sh", "-c", f"exec ndnd cat {NAME} > {out}"]
         print(f"{words.size} MB in segments of 8000 octets, one node, nothing cached")

@@ -107,6 +107,11 @@ int onym_name_segment(struct onym_name *name, uint64_t segment)
 	return append_number(name, 50, segment);
 }
 
+int onym_name_version(struct onym_name *name, uint64_t version)
+{
+	return append_number(name, 54, version);
+}
+
 static int unescape(const char *s, size_t n, uint8_t *out, size_t *len)
 {
 	*len = 0;

@@ -34,26 +34,23 @@ static uint32_t ror(uint32_t v, int n)
 
 static void sha_block(struct sha *s, const uint8_t *p)
 {
-	uint32_t w[64], v[8];
+	uint32_t a = s->h[0], b = s->h[1], c = s->h[2], d = s->h[3];
+	uint32_t e = s->h[4], f = s->h[5], g = s->h[6], h = s->h[7], w[64];
 
 	for (int i = 0; i < 16; i++)
 		w[i] = (uint32_t)p[4 * i] << 24 | p[4 * i + 1] << 16 | p[4 * i + 2] << 8 | p[4 * i + 3];
 	for (int i = 16; i < 64; i++)
 		w[i] = w[i - 16] + w[i - 7] + (ror(w[i - 15], 7) ^ ror(w[i - 15], 18) ^ w[i - 15] >> 3) +
 		       (ror(w[i - 2], 17) ^ ror(w[i - 2], 19) ^ w[i - 2] >> 10);
-	memcpy(v, s->h, sizeof(v));
 	for (int i = 0; i < 64; i++) {
-		uint32_t a = v[7] + (ror(v[4], 6) ^ ror(v[4], 11) ^ ror(v[4], 25)) +
-			     ((v[4] & v[5]) ^ (~v[4] & v[6])) + K[i] + w[i];
-		uint32_t b = (ror(v[0], 2) ^ ror(v[0], 13) ^ ror(v[0], 22)) +
-			     ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
+		uint32_t t = h + (ror(e, 6) ^ ror(e, 11) ^ ror(e, 25)) + ((e & f) ^ (~e & g)) + K[i] + w[i];
+		uint32_t u = (ror(a, 2) ^ ror(a, 13) ^ ror(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
 
-		memmove(v + 1, v, 7 * sizeof(*v));
-		v[4] += a;
-		v[0] = a + b;
+		h = g, g = f, f = e, e = d + t;
+		d = c, c = b, b = a, a = t + u;
 	}
-	for (int i = 0; i < 8; i++)
-		s->h[i] += v[i];
+	s->h[0] += a, s->h[1] += b, s->h[2] += c, s->h[3] += d;
+	s->h[4] += e, s->h[5] += f, s->h[6] += g, s->h[7] += h;
 }
 
 static void sha_init(struct sha *s)
@@ -69,10 +66,19 @@ static void sha_add(struct sha *s, const void *octets, size_t len)
 {
 	const uint8_t *p = octets;
 
-	while (len--) {
-		s->buf[s->len++ % 64] = *p++;
-		if (s->len % 64 == 0)
-			sha_block(s, s->buf);
+	while (len) {
+		size_t at = s->len % 64, n = len < 64 - at ? len : 64 - at;
+
+		if (n == 64) {
+			sha_block(s, p);
+		} else {
+			memcpy(s->buf + at, p, n);
+			if (at + n == 64)
+				sha_block(s, s->buf);
+		}
+		s->len += n;
+		p += n;
+		len -= n;
 	}
 }
 
@@ -128,7 +134,8 @@ static void hmac(const uint8_t *secret, size_t secret_len, const void *octets, s
 static uint8_t *put_octets(uint8_t *p, uint32_t type, const void *v, size_t len)
 {
 	p = onym_put_tl(p, type, len);
-	memcpy(p, v, len);
+	if (len)
+		memcpy(p, v, len);
 	return p + len;
 }
 

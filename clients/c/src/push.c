@@ -5,17 +5,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <onym/push.h>
-#include "internal.h"
+#include "stream.h"
 
 enum {
 	TYPE = 0xF2,
-	MESSAGE_MAX = 8800,
 	PIECE_MAX = 4096,            // with the longest identifiers a message stays within its bound
 	HEADS_MAX = 3 * 2048 + 256,  // all fields of a message but its payload
 	ANSWER_MS = 30000,           // longer than a dispatcher looks for a rendezvous
@@ -52,11 +48,9 @@ struct waiting {
 };
 
 struct onym_push {
-	int fd;
+	struct onym_stream stream;
 	uint32_t tag;
 	uint64_t length_max;
-	uint8_t in[MESSAGE_MAX];
-	size_t in_len;
 	struct waiting *first, **end, *taken;
 	size_t events, octets;
 	struct waiting *partial;  // a publication of which pieces are still to come
@@ -64,14 +58,6 @@ struct onym_push {
 	bool is_answered;         // the request `tag` was, by:
 	struct message answer;
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 // Messages of the node.
 
@@ -231,86 +217,22 @@ static int obey(struct onym_push *app, const struct message *m)
 	return w ? append(app, w) : -ENOMEM;
 }
 
-// Takes what came.
-static int take(struct onym_push *app)
+static int obey_element(void *ctx, const struct onym_element *element)
 {
-	ssize_t got = recv(app->fd, app->in + app->in_len, sizeof(app->in) - app->in_len, MSG_DONTWAIT);
-	const uint8_t *at = app->in, *end;
+	struct message m;
 
-	if (got < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (got == 0)
-		return -ECONNRESET;
-	app->in_len += (size_t)got;
-	end = app->in + app->in_len;
-	while (at < end) {
-		const uint8_t *value = at;
-		uint64_t type, len;
-		struct message m;
-		int error = 0;
-
-		if (onym_get_tl(&value, end, &type, &len)) {
-			// A whole one has room, so this is either its begin or too long.
-			if (end - at == MESSAGE_MAX)
-				return -EPROTO;
-			break;
-		}
-		// Packets of the pull half may come between; they are not ours.
-		if (type == TYPE)
-			error = parse(value, (size_t)len, &m) ?: obey(app, &m);
-		if (error)
-			return error;
-		at = value + len;
-	}
-	app->in_len = (size_t)(end - at);
-	memmove(app->in, at, app->in_len);
-	return 0;
-}
-
-// Waits until something came, which is taken, or until `events` hold; 0 when the time is over.
-static int turn(struct onym_push *app, short events, int64_t until)
-{
-	int64_t left = until < 0 ? -1 : until - now_ms();
-	struct pollfd p = { .fd = app->fd, .events = events };
-	int got = poll(&p, 1, until < 0 ? -1 : left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left);
-
-	if (got < 0)
-		return errno == EINTR ? 1 : -errno;
-	if (p.revents & (POLLIN | POLLHUP | POLLERR)) {
-		int error = take(app);
-
-		return error ? error : 1;
-	}
-	return got;
-}
-
-// The node may want to be read from before it reads, so nothing waits for writing alone.
-static int send_all(struct onym_push *app, const uint8_t *v, size_t len)
-{
-	while (len) {
-		ssize_t sent = send(app->fd, v, len, MSG_NOSIGNAL | MSG_DONTWAIT);
-		int error = 0;
-
-		if (sent >= 0) {
-			v += sent;
-			len -= (size_t)sent;
-		} else if (errno == EAGAIN || errno == EINTR) {
-			error = turn(app, POLLIN | POLLOUT, -1);
-		} else {
-			error = errno == EPIPE ? -ECONNRESET : -errno;
-		}
-		if (error < 0)
-			return error;
-	}
-	return 0;
+	// Packets of the pull half may come between; they are not ours.
+	if (element->type != TYPE)
+		return 0;
+	return parse(element->value, (size_t)(element->end - element->value), &m) ?: obey(ctx, &m);
 }
 
 static int answer(struct onym_push *app)
 {
-	int64_t until = now_ms() + ANSWER_MS;
+	int64_t until = onym_now_ms() + ANSWER_MS;
 
 	while (!app->is_answered) {
-		int error = turn(app, POLLIN, until);
+		int error = onym_stream_turn(&app->stream, POLLIN, until);
 
 		if (error < 0)
 			return error;
@@ -350,10 +272,10 @@ static int finish(struct onym_push *app, struct out *o)
 	uint8_t *value = o->octets + 8, head[8];
 	size_t len = (size_t)(o->at - value), size = (size_t)(onym_put_tl(head, TYPE, len) - head);
 
-	if (len + size > MESSAGE_MAX)
+	if (len + size > ONYM_PACKET_MAX)
 		return -EMSGSIZE;
 	memcpy(value - size, head, size);
-	return send_all(app, value - size, len + size);
+	return onym_stream_send(&app->stream, value - size, len + size);
 }
 
 static uint32_t next_tag(struct onym_push *app)
@@ -439,12 +361,12 @@ int onym_push_publish(struct onym_push *app, const struct onym_push_publication 
 
 int onym_push_event(struct onym_push *app, struct onym_push_event *event, int timeout_ms)
 {
-	int64_t until = timeout_ms < 0 ? -1 : now_ms() + timeout_ms;
+	int64_t until = timeout_ms < 0 ? -1 : onym_now_ms() + timeout_ms;
 
 	free(app->taken);
 	app->taken = NULL;
 	while (!app->first) {
-		int got = turn(app, POLLIN, until);
+		int got = onym_stream_turn(&app->stream, POLLIN, until);
 
 		if (got <= 0)
 			return got;
@@ -477,23 +399,6 @@ static int register_as(struct onym_push *app, const char *name)
 	return 0;
 }
 
-static int connect_to(struct onym_push *app, const char *path)
-{
-	struct sockaddr_un where = { .sun_family = AF_UNIX };
-
-	if (!path)
-		path = getenv("NDN_CLIENT_TRANSPORT") ?: "/run/nfd/nfd.sock";
-	if (!strncmp(path, "unix://", 7))
-		path += 7;
-	if (strlen(path) >= sizeof(where.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(where.sun_path, path);
-	app->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (app->fd < 0 || connect(app->fd, (struct sockaddr *)&where, sizeof(where)))
-		return -errno;
-	return 0;
-}
-
 struct onym_push *onym_push_open(const char *path, const char *name)
 {
 	struct onym_push *app = calloc(1, sizeof(*app));
@@ -501,9 +406,10 @@ struct onym_push *onym_push_open(const char *path, const char *name)
 
 	if (!app)
 		return NULL;
-	app->fd = -1;
+	app->stream.obey = obey_element;
+	app->stream.ctx = app;
 	app->end = &app->first;
-	error = connect_to(app, path) ?: register_as(app, name ? name : "c");
+	error = onym_stream_open(&app->stream, path) ?: register_as(app, name ? name : "c");
 	if (error) {
 		onym_push_close(app);
 		errno = -error;
@@ -516,8 +422,8 @@ void onym_push_close(struct onym_push *app)
 {
 	if (!app)
 		return;
-	if (app->fd >= 0)
-		close(app->fd);
+	if (app->stream.fd >= 0)
+		close(app->stream.fd);
 	while (app->first) {
 		struct waiting *next = app->first->next;
 
@@ -531,7 +437,7 @@ void onym_push_close(struct onym_push *app)
 
 int onym_push_fd(const struct onym_push *app)
 {
-	return app->fd;
+	return app->stream.fd;
 }
 
 uint64_t onym_push_length_max(const struct onym_push *app)

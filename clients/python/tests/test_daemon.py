@@ -223,6 +223,45 @@ class DaemonTest(unittest.TestCase):
         )
 
 
+    @unittest.skipUnless(shutil.which("make") and shutil.which("cc"), "make or cc is missing")
+    def test_the_library_for_c_fetches_and_serves_over_a_node(self) -> None:
+        library = pathlib.Path(__file__).parents[2] / "c"
+        content = os.urandom(3_000_000)
+        with tempfile.TemporaryDirectory() as out, daemon() as node:
+            env = os.environ | {"HOME": out, "NDN_CLIENT_TRANSPORT": node}
+            programs = [f"{out}/{name}" for name in ("get", "put", "tests/pull")]
+            flags = "CFLAGS=-O1 -Wall -Wextra -Werror"
+            make = ["make", "-s", "-C", str(library), f"OUT={out}", flags, *programs]
+            subprocess.run(make, check=True, timeout=LONG)
+            subprocess.run([programs[2], node], check=True, timeout=LONG)
+            source = pathlib.Path(out, "source")
+            source.write_bytes(content)
+            onym = PROGRAM or "onym"
+            puts = (
+                ([onym, "put", "/rust", str(source)], "ready"),
+                ([programs[1], "/c", str(source)], "serving"),
+            )
+            gets = ([programs[0]], [onym, "get"])
+            for words, word in puts:
+                put = subprocess.Popen(words, env=env, text=True, stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT)  # fmt: skip
+                try:
+                    assert put.stdout is not None
+                    while word not in (line := put.stdout.readline()):
+                        self.assertTrue(line, f"{words[0]} ended")
+                    for get in gets:
+                        got = subprocess.run(
+                            [*get, words[-2]], env=env, check=True, timeout=LONG,
+                            stdout=subprocess.PIPE,
+                        )  # fmt: skip
+                        self.assertEqual(got.stdout, content)
+                finally:
+                    put.terminate()
+                    put.communicate(timeout=LONG)
+            gone = subprocess.run([programs[0], "/nobody"], env=env, timeout=LONG)
+            self.assertEqual(gone.returncode, 5)
+
+
 class LibraryTest(unittest.TestCase):
     @unittest.skipUnless(all(map(shutil.which, ("make", "cc", "pkg-config"))), "no pkg-config")
     def test_the_library_for_c_is_found_where_it_was_installed(self) -> None:
@@ -234,7 +273,7 @@ class LibraryTest(unittest.TestCase):
             ask = ["pkg-config", "--cflags", "--libs", "onym"]
             environment = os.environ | {"PKG_CONFIG_PATH": f"{out}/lib/pkgconfig"}
             told = subprocess.run(ask, check=True, stdout=subprocess.PIPE, env=environment).stdout
-            for name in ("push_strategies", "file_fetch"):
+            for name in ("push_strategies", "file_fetch", "get"):
                 source = library / "examples" / f"{name}.c"
                 flags = [*told.decode().split(), f"-Wl,-rpath,{out}/lib"]
                 subprocess.run(["cc", "-o", f"{out}/{name}", source, *flags], check=True)

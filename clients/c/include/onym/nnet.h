@@ -30,6 +30,7 @@ struct onym_name {
 int onym_name(const char *uri, struct onym_name *name);
 int onym_name_append(struct onym_name *name, uint32_t type, const void *value, size_t len);
 int onym_name_segment(struct onym_name *name, uint64_t segment);
+int onym_name_version(struct onym_name *name, uint64_t version);
 /* The URI of a name; returns its length. */
 int onym_name_show(const uint8_t *v, size_t len, char *buf, size_t size);
 
