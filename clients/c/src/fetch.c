@@ -172,14 +172,15 @@ static int ask_all(struct fetch *f, int64_t *until)
 	*until = now + late;
 	for (uint64_t i = f->following; i < f->asked && !error; i++) {
 		struct slot *s = slot(f, i);
+		int64_t due = s->sent + (late << (s->tries < 4 ? s->tries - 1 : 3));
 
 		if (s->len)
 			continue;
-		if (now - s->sent >= late << (s->tries < 4 ? s->tries - 1 : 3)) {
+		if (now >= due) {
 			lost(f, i);
 			error = s->tries < TRIES ? ask(f, i) : -ETIMEDOUT;
-		} else if (s->sent + late < *until) {
-			*until = s->sent + late;
+		} else if (due < *until) {
+			*until = due;
 		}
 	}
 	while (!error && f->asked <= end && f->asked - f->following < (uint64_t)f->window)

@@ -370,7 +370,7 @@ static int take_name(const struct onym_element *e, struct onym_name *name)
 static int parse_interest(const struct onym_element *frame, struct onym_pull_interest *interest)
 {
 	struct onym_element packet = *frame, token = { 0 }, e;
-	bool is_nack, has_name = false;
+	bool is_nack = false, has_name = false;
 	const uint8_t *at;
 
 	*interest = (struct onym_pull_interest){ .lifetime_ms = LIFETIME_MS };
