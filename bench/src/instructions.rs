@@ -44,6 +44,12 @@ pub struct InstructionsArgs {
     /// Who watches the node meanwhile, with commas between.
     #[arg(long, value_delimiter = ',')]
     pub watched: Vec<Watcher>,
+    /// Other faces that the node has.
+    #[arg(long, default_value_t = 0)]
+    pub faces: u32,
+    /// Routes that the node has over them.
+    #[arg(long, default_value_t = 0, requires = "faces")]
+    pub routes: u32,
     /// Counts so many questions of `onym top` in place of rounds.
     #[arg(long, default_value_t = 0)]
     pub polls: u32,
@@ -99,12 +105,15 @@ fn count(args: &InstructionsArgs, folder: &Path, work: Work) -> Result<u64> {
     let telemetry = collector.as_ref().map(Collector::section).unwrap_or_default();
     let text = format!(
         "shards = {}\n{telemetry}[cs]\npackets_max = {}\n[faces.unix]\npath = \"{}\"\n\
-         [faces.udp]\nlisten = []\n[faces.tcp]\nlisten = []\n[faces.websocket]\nlisten = []\n",
+         [faces.udp]\nlisten = {}\n[faces.tcp]\nlisten = []\n\
+         [faces.websocket]\nlisten = []\n",
         args.shards,
         args.store,
-        socket.display()
+        socket.display(),
+        // All others share its socket.
+        if args.faces > 0 { "[\"127.0.0.1:0\"]\nmulticast = []" } else { "[]" }
     );
-    fs::write(&config, text)?;
+    fs::write(&config, text + &neighbours(args.faces, args.routes))?;
     let own = std::env::current_exe()?;
     let profile = args.profile.clone().unwrap_or_else(|| folder.join("callgrind"));
     let mut command = Command::new("valgrind");
@@ -131,6 +140,15 @@ fn count(args: &InstructionsArgs, folder: &Path, work: Work) -> Result<u64> {
     let line = said.lines().find_map(|line| line.split_once("Collected :"));
     let (_, number) = line.with_context(|| format!("callgrind counted nothing:\n{said}"))?;
     number.trim().parse().with_context(|| format!("callgrind said {number:?}"))
+}
+
+/// Faces and routes of a configuration; nobody is at the other ends.
+fn neighbours(faces: u32, routes: u32) -> String {
+    let uri = |n: u32| format!("udp4://127.1.{}.{}:6363", n / 250, 1 + n % 250);
+    let face = |n| format!("[[face]]\nuri = \"{}\"\npersistency = \"permanent\"\n", uri(n));
+    let route =
+        |n| format!("[[route]]\nprefix = \"/site/{n}\"\nvia = \"{}\"\n", uri(n % faces.max(1)));
+    (0..faces).map(face).chain((0..routes).map(route)).collect()
 }
 
 /// Has the node at `socket` do the work.

@@ -3,14 +3,19 @@
 //! The layout is that of `lab/README.md`: `<experiment>/<run>/`, with `plan.json`, `state.json`, a
 //! `state.json` for each replicate, and the files of its report.
 
+mod plans;
+
 use crate::refused::{Kind, Refused};
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName};
+use plans::{Plan, Plans};
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
 /// Runs that are told; those that come later in the order of names are counted.
@@ -19,7 +24,7 @@ const RUNS_MAX: usize = 500;
 const READ_MAX: usize = 8192;
 /// Files of a report that are told.
 const FILES_MAX: usize = 200;
-/// Longest file of a state, in octets.
+/// Longest file of a plan or state, in octets.
 const STATE_MAX: u64 = 4 << 20;
 /// Longest file of a report, in octets.
 const FILE_MAX: u64 = 64 << 20;
@@ -42,6 +47,7 @@ const KINDS: [(&str, &str, bool); 5] = [
 #[derive(Debug, Clone)]
 pub(crate) struct Lab {
     folder: PathBuf,
+    plans: Arc<Mutex<Plans>>,
 }
 
 /// A file of a report, with what a browser is told about it.
@@ -143,23 +149,29 @@ fn changed(path: &Path) -> u64 {
 
 impl Lab {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+        Self { folder, plans: Arc::default() }
     }
 
     /// All runs with their state, as JSON.
     pub(crate) fn runs(&self, now_ms: u64) -> Result<String, Refused> {
         let (mut runs, mut left_out, mut reads) = (Vec::new(), 0, READ_MAX);
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = HashSet::new();
         for experiment in names(&self.folder) {
             let folder = self.folder.join(&experiment);
             for run in names(&folder) {
-                let Some(plan) = json(&folder.join(&run).join("plan.json")) else { continue };
+                let path = folder.join(&run).join("plan.json");
                 if runs.len() >= RUNS_MAX {
-                    left_out += 1;
+                    left_out += usize::from(path.is_file());
                     continue;
                 }
+                let plan = plans.get(&path, |path| json(path).as_ref().map(Plan::of));
+                seen.insert(path);
+                let Some(plan) = plan else { continue };
                 runs.push(Run::of(&folder.join(&run), &experiment, &run, &plan, &mut reads));
             }
         }
+        plans.keep(&seen);
         let told = Told { now_ms, runs, left_out };
         serde_json::to_string(&told).map_err(|e| Refused::new(Kind::Failed, e.to_string()))
     }
@@ -195,40 +207,33 @@ impl Lab {
 }
 
 impl Run {
-    fn of(folder: &Path, experiment: &str, run: &str, plan: &Value, reads: &mut usize) -> Self {
+    fn of(folder: &Path, experiment: &str, run: &str, plan: &Plan, reads: &mut usize) -> Self {
         let state = json(&folder.join("state.json")).unwrap_or_default();
-        let order = plan["order"].as_array().map_or(&[][..], Vec::as_slice);
         let is_done = state["phase"] == "done";
         let mut made = Self {
             experiment: experiment.to_owned(),
             run: run.to_owned(),
             phase: text(&state["phase"]),
             why: text(&state["why"]),
-            total: order.len(),
-            done: is_done.then_some(order.len()),
+            total: plan.total,
+            done: is_done.then_some(plan.total),
             took_s: state["took"].as_f64().unwrap_or(0.0),
             changed_ms: changed(&folder.join("state.json")),
             now: None,
             reports: reports(folder),
         };
         // What is done has no replicate to look at.
-        if !is_done && order.len() <= *reads {
-            *reads -= order.len();
-            made.look(folder, plan, order);
+        if !is_done && plan.total <= *reads {
+            *reads -= plan.total;
+            made.look(folder, plan);
         }
         made
     }
 
     /// Counts the replicates, and finds the one that changed last.
-    fn look(&mut self, folder: &Path, plan: &Value, order: &[Value]) {
+    fn look(&mut self, folder: &Path, plan: &Plan) {
         let mut done = 0;
-        for one in order {
-            let (Some(cell), Some(replication)) = (one[0].as_str(), one[1].as_u64()) else {
-                continue;
-            };
-            if !is_plain(cell) {
-                continue;
-            }
+        for (cell, replication) in plan.order.iter().filter(|(cell, _)| is_plain(cell)) {
             let path = folder.join("cells").join(cell).join(format!("r{replication}"));
             let Some(state) = json(&path.join("state.json")) else { continue };
             self.took_s += state["took"].as_f64().unwrap_or(0.0);
@@ -238,12 +243,9 @@ impl Run {
                 done += 1;
                 continue;
             }
-            let cells = plan["cells"].as_array().into_iter().flatten();
-            let label =
-                cells.into_iter().find(|c| c["cell"] == cell).and_then(|c| text(&c["label"]));
             self.now = Some(Now {
-                label: label.unwrap_or_else(|| cell.to_owned()),
-                replication,
+                label: plan.labels.get(cell).unwrap_or(cell).clone(),
+                replication: *replication,
                 phase: text(&state["phase"]).unwrap_or_else(|| "begins".to_owned()),
                 attempts: state["attempts"].as_u64().unwrap_or(0),
                 began_ms: ms(&state["began"]),

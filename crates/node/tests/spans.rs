@@ -11,6 +11,7 @@ use onym_wire::mgmt::Scope;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use support::{App, DEADLINE, interest_wire, name, start, tcp_app, until, with};
@@ -117,10 +118,9 @@ fn attribute<'a>(of: &'a Value, key: &str) -> &'a str {
 
 /// Two nodes, the first of which sends `/a` to the second one over TCP; a consumer at the first, a
 /// producer at the second.
-fn line(collector: &Collector, first: &[&str], second: &[&str]) -> [(NodeHandle, App); 2] {
-    let setting = collector.setting();
+fn line(setting: &str, first: &[&str], second: &[&str]) -> [(NodeHandle, App); 2] {
     let base = [
-        &setting[..],
+        setting,
         "telemetry.sample=0",
         "telemetry.name=b",
         "faces.tcp.local=[]",
@@ -128,8 +128,7 @@ fn line(collector: &Collector, first: &[&str], second: &[&str]) -> [(NodeHandle,
     ];
     let b = start(with(1, &[&base[..], second].concat()));
     let route = format!(r#"route=[{{ prefix = "/a", via = "tcp4://{}" }}]"#, b.bound().tcp[0]);
-    let base =
-        [&setting[..], "telemetry.sample=1", "telemetry.name=a", "faces.tcp.local=[]", &route];
+    let base = [setting, "telemetry.sample=1", "telemetry.name=a", "faces.tcp.local=[]", &route];
     let a = start(with(2, &[&base[..], first].concat()));
     let (_, consumer) = a.attach(Scope::Local).unwrap();
     let (id, producer) = b.attach(Scope::Local).unwrap();
@@ -147,7 +146,7 @@ const TRUSTED: &str = "telemetry.trusted=local,127.0.0.0/8";
 #[test]
 fn an_interest_is_one_trace_over_two_nodes() {
     let collector = Collector::start();
-    let [(a, mut consumer), (b, mut producer)] = line(&collector, &[TRUSTED], &[TRUSTED]);
+    let [(a, mut consumer), (b, mut producer)] = line(&collector.setting(), &[TRUSTED], &[TRUSTED]);
     consumer.interest("/a/b");
     let frame = producer.frame();
     let lp = LpPacket::parse(&frame).unwrap();
@@ -176,6 +175,92 @@ fn an_interest_is_one_trace_over_two_nodes() {
     drop(b);
 }
 
+/// A collector of the OpenTelemetry project, and what it wrote of the spans that it got.
+struct Otelcol {
+    address: SocketAddr,
+    child: Child,
+    written: Arc<Mutex<String>>,
+    _folder: tempfile::TempDir,
+}
+
+impl Otelcol {
+    /// None where there is no `otelcol`.
+    fn start() -> Option<Self> {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("config.yaml");
+        let text = format!(
+            "receivers: {{otlp: {{protocols: {{http: {{endpoint: \"{address}\"}}}}}}}}\n\
+             exporters: {{debug: {{verbosity: detailed}}}}\n\
+             service:\n  telemetry: {{metrics: {{level: none}}}}\n  \
+             pipelines: {{traces: {{receivers: [otlp], exporters: [debug]}}}}\n"
+        );
+        std::fs::write(&config, text).unwrap();
+        let config = format!("--config=file:{}", config.display());
+        let named = std::env::var_os("OTELCOL").unwrap_or("otelcol".into());
+        let mut command = Command::new(named);
+        let command = command.arg(config).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut child = command.stderr(Stdio::piped()).spawn().ok()?;
+        let (written, errors) = (Arc::<Mutex<String>>::default(), child.stderr.take().unwrap());
+        let text = Arc::clone(&written);
+        std::thread::spawn(move || {
+            for line in BufReader::new(errors).lines().map_while(Result::ok) {
+                *text.lock().unwrap() += &format!("{}\n", line.trim());
+            }
+        });
+        let started = Self { address, child, written, _folder: folder };
+        until("it listens", || TcpStream::connect(address).is_ok());
+        Some(started)
+    }
+
+    /// What stands behind `key` in what it wrote, in order.
+    fn told(&self, key: &str) -> Vec<String> {
+        let written = self.written.lock().unwrap();
+        let values = written.lines().filter_map(|line| line.strip_prefix(key));
+        values.map(|value| value.trim_start_matches([' ', ':']).to_owned()).collect()
+    }
+}
+
+impl Drop for Otelcol {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Law: the collector of the OpenTelemetry project reads what two nodes post as one trace. It is the
+/// `otelcol` of the PATH or the one that the variable `OTELCOL` names, with a receiver of OTLP and the
+/// exporter `debug`; without it this says so and tests nothing.
+#[test]
+fn the_collector_of_opentelemetry_reads_a_trace_over_two_nodes() {
+    let Some(collector) = Otelcol::start() else {
+        eprintln!("not tested: there is no otelcol");
+        return;
+    };
+    let setting = format!("telemetry.collector=http://{}", collector.address);
+    let [(_a, mut consumer), (_b, mut producer)] = line(&setting, &[TRUSTED], &[TRUSTED]);
+    consumer.interest("/a/b%20c");
+    let frame = producer.frame();
+    let lp = LpPacket::parse(&frame).unwrap();
+    let context = TraceContext::parse(lp.trace_context.unwrap()).unwrap();
+    producer.data_with_token("/a/b%20c", b"x", lp.pit_token.unwrap());
+    until("both spans are written", || collector.told("Status message").len() == 2);
+    assert_eq!(collector.told("Trace ID"), vec![format!("{:032x}", context.trace); 2]);
+    let (ids, parents) = (collector.told("ID "), collector.told("Parent ID"));
+    let second = ids.iter().position(|id| *id == format!("{:016x}", context.span)).unwrap();
+    assert_eq!((&parents[second], &parents[1 - second][..]), (&ids[1 - second], ""));
+    assert_eq!(collector.told("Status code"), ["Unset"; 2]);
+    until("the attributes of both are written", || collector.told("-> onym.end").len() == 2);
+    for (key, value) in [
+        ("-> ndn.name", "Str(/a/b%20c)"),
+        ("-> onym.verdict", "Str(forwarded)"),
+        ("-> onym.end", "Str(data)"),
+        ("-> service.name", "Str(onym)"),
+    ] {
+        assert_eq!(collector.told(key), [value; 2], "{key}");
+    }
+}
+
 /// Law: a node that does not trust a neighbour neither tells it of a trace nor takes one from it.
 #[test]
 fn at_a_boundary_the_context_is_dropped() {
@@ -183,7 +268,8 @@ fn at_a_boundary_the_context_is_dropped() {
     for (first, second) in
         [(TRUSTED, "telemetry.trusted=local"), ("telemetry.trusted=local", TRUSTED)]
     {
-        let [(_a, mut consumer), (b, mut producer)] = line(&collector, &[first], &[second]);
+        let [(_a, mut consumer), (b, mut producer)] =
+            line(&collector.setting(), &[first], &[second]);
         consumer.interest("/a/b");
         let frame = producer.frame();
         let lp = LpPacket::parse(&frame).unwrap();

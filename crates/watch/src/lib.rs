@@ -232,8 +232,9 @@ impl Watch {
 
     #[inline(never)]
     fn may_want(&self, packet: &Packet) -> bool {
-        self.has_captures() && self.tail.may_concern(&packet.bytes)
-            || self.spans.as_ref().is_some_and(|spans| spans.concerns(packet))
+        let octets = &packet.bytes[..];
+        self.has_captures() && self.tail.may_concern(octets)
+            || self.spans.as_ref().is_some_and(|spans| spans.concerns(octets, &packet.lp))
     }
 
     /// Whether a capture may want an Interest or Data, or what an Interest with its name finds in the

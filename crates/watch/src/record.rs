@@ -9,10 +9,10 @@ use onym_wire::tlv::{self, Malformed, Reader};
 const RECORD: u32 = 246;
 /// How many found no room since the batch before.
 const MISSED: u32 = 247;
-const TIME: u32 = 129;
-const FACE: u32 = 131;
-const DIRECTION: u32 = 133;
-const KIND: u32 = 135;
+const TIME: u8 = 129;
+const FACE: u8 = 131;
+const DIRECTION: u8 = 133;
+const KIND: u8 = 135;
 const OUTCOME: u32 = 137;
 const LEFT_OUT: u32 = 139;
 const FRAME: u32 = 141;
@@ -112,19 +112,53 @@ pub struct Record {
 impl Record {
     fn parse(value: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(value);
-        let time_ns = reader.expect(TIME)?.nni()?;
-        let face = reader.expect(FACE)?;
+        let time_ns = reader.expect(TIME.into())?.nni()?;
+        let face = reader.expect(FACE.into())?;
         let face = u32::try_from(face.nni()?).map_err(|_| malformed())?;
-        let direction = match reader.expect(DIRECTION)?.nni()? {
+        let direction = match reader.expect(DIRECTION.into())?.nni()? {
             0 => Direction::In,
             _ => Direction::Out,
         };
-        let number = usize::try_from(reader.expect(KIND)?.nni()?).unwrap_or(usize::MAX);
+        let number = usize::try_from(reader.expect(KIND.into())?.nni()?).unwrap_or(usize::MAX);
         let kind = *Kind::ALL.get(number).ok_or(malformed())?;
         let outcome = String::from_utf8_lossy(reader.expect(OUTCOME)?.value).into_owned();
         let left_out = reader.optional(LEFT_OUT)?.map_or(Ok(0), |e| e.nni())?;
         let frame = reader.expect(FRAME)?.value.to_vec();
         Ok(Self { time_ns, face: FaceId(face), direction, kind, outcome, left_out, frame })
+    }
+}
+
+/// The numbers with which a record begins, as elements: they are put into the record at once.
+#[derive(Default)]
+struct Numbers {
+    octets: [[u8; 10]; 4],
+    len: usize,
+}
+
+impl Numbers {
+    #[inline]
+    fn put(&mut self, typ: u8, number: u64) {
+        let octets = self.octets.as_flattened_mut();
+        let (len, bits) = match number {
+            0..=0xff => (1, 56),
+            0x100..=0xffff => (2, 48),
+            0x1_0000..=0xffff_ffff => (4, 32),
+            _ => (8, 0),
+        };
+        // Each finds room: no number has more than ten octets.
+        let Some(place) = octets.get_mut(self.len..).and_then(|rest| rest.first_chunk_mut()) else {
+            return;
+        };
+        let [first, second, rest @ ..]: &mut [u8; 10] = place;
+        (*first, *second) = (typ, len);
+        // What is beyond its length is written over by the next one.
+        *rest = (number << bits).to_be_bytes();
+        self.len += 2 + usize::from(len);
+    }
+
+    #[inline]
+    fn octets(&self) -> &[u8] {
+        self.octets.as_flattened().get(..self.len).unwrap_or_default()
     }
 }
 
@@ -141,19 +175,18 @@ pub(crate) fn append(out: &mut Vec<u8>, seen: &Seen<'_>, snap: usize, unix_offse
     let (kind, word) = (seen.kind as u64, seen.outcome.word.as_bytes());
     let left_out = (len - kept) as u64;
     let left_out_len = if left_out > 0 { tlv::nni_tlv_len(LEFT_OUT, left_out) } else { 0 };
-    let value_len = tlv::nni_tlv_len(TIME, time)
-        + tlv::nni_tlv_len(FACE, face)
-        + tlv::nni_tlv_len(DIRECTION, direction)
-        + tlv::nni_tlv_len(KIND, kind)
+    let mut numbers = Numbers::default();
+    numbers.put(TIME, time);
+    numbers.put(FACE, face);
+    numbers.put(DIRECTION, direction);
+    numbers.put(KIND, kind);
+    let value_len = numbers.octets().len()
         + tlv::tlv_len(OUTCOME, word.len())
         + left_out_len
         + tlv::tlv_len(FRAME, kept);
     out.reserve(tlv::tlv_len(RECORD, value_len));
     tlv::put_head(out, RECORD, value_len);
-    tlv::put_nni_tlv(out, TIME, time);
-    tlv::put_nni_tlv(out, FACE, face);
-    tlv::put_nni_tlv(out, DIRECTION, direction);
-    tlv::put_nni_tlv(out, KIND, kind);
+    out.extend_from_slice(numbers.octets());
     tlv::put_tlv(out, OUTCOME, word);
     if left_out > 0 {
         tlv::put_nni_tlv(out, LEFT_OUT, left_out);
@@ -177,7 +210,7 @@ pub fn merge(mut batches: Vec<Vec<u8>>) -> Vec<u8> {
     for batch in &batches {
         let mut rest = &batch[..];
         while let Ok((element, after)) = tlv::Element::split(rest) {
-            let time = Reader::new(element.value).expect(TIME).and_then(|time| time.nni());
+            let time = Reader::new(element.value).expect(TIME.into()).and_then(|time| time.nni());
             records.push((time.unwrap_or_default(), element.wire));
             rest = after;
         }

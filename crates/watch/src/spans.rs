@@ -6,7 +6,7 @@
 
 use crate::Outcome;
 use crate::sampler::Sampler;
-use onym_link::{Packet, PacketKind};
+use onym_link::{LpIn, Packet, PacketKind};
 use onym_tables::pit::TOKEN_LEN;
 use onym_tables::{FaceId, Rng, Tick};
 use onym_wire::lp::{NackReason, TraceContext};
@@ -157,11 +157,11 @@ impl Spans {
     /// Whether a packet that came may be of an open span, or is an Interest of a trace that began
     /// elsewhere; it errs to yes.
     #[inline]
-    pub(crate) fn concerns(&self, packet: &Packet) -> bool {
-        match packet.bytes.first() {
-            Some(&DATA) => self.may_be_waited_for(packet),
-            _ if packet.lp.nack.is_some() => !self.open.is_empty(),
-            _ => packet.lp.prefix_announcement.is_some(),
+    pub(crate) fn concerns(&self, octets: &[u8], lp: &LpIn) -> bool {
+        match octets.first() {
+            Some(&DATA) => self.may_be_waited_for(lp),
+            _ if lp.nack.is_some() => !self.open.is_empty(),
+            _ => lp.prefix_announcement.is_some(),
         }
     }
 
@@ -209,18 +209,18 @@ impl Spans {
     #[inline]
     #[must_use]
     pub fn may_end(&self, packet: &Packet) -> bool {
-        packet.kind() != PacketKind::Interest && self.may_be_waited_for(packet)
+        packet.kind() != PacketKind::Interest && self.may_be_waited_for(&packet.lp)
     }
 
     /// Whether an open span may wait for this Data or Nack.
     #[inline]
-    fn may_be_waited_for(&self, packet: &Packet) -> bool {
-        match <&[u8; TOKEN_LEN]>::try_from(&*packet.lp.pit_token) {
-            Ok(token) => {
+    fn may_be_waited_for(&self, lp: &LpIn) -> bool {
+        match lp.pit_token.as_ours() {
+            Some(token) => {
                 let (word, bit) = mark(token);
                 self.marks[word] & bit != 0
             }
-            Err(_) => !self.open.is_empty(),
+            None => !self.open.is_empty(),
         }
     }
 

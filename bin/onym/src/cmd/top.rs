@@ -177,3 +177,6 @@ fn live(mut source: Source, question: Question, every: Duration) -> anyhow::Resu
     let _ = asker.join();
     shown
 }
+
+#[cfg(test)]
+mod tests;

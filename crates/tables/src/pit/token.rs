@@ -37,6 +37,13 @@ impl Token {
     pub const fn new() -> Self {
         Self { len: 0, octets: [0; TOKEN_LEN_MAX] }
     }
+
+    /// Its octets where they are as many as ours has.
+    #[inline]
+    #[must_use]
+    pub fn as_ours(&self) -> Option<&[u8; TOKEN_LEN]> {
+        if usize::from(self.len) == TOKEN_LEN { self.octets.first_chunk() } else { None }
+    }
 }
 
 impl Deref for Token {

@@ -11,6 +11,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders, Paragraph, Row, Sparkline, Table, TableState, Wrap};
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// Explains what is not evident.
 const HELP: &str = "\
@@ -303,10 +304,13 @@ fn draw_body(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
     let block = |title: String| Block::new().borders(Borders::TOP).title(title);
     match app.view {
         View::Faces => {
-            let rows = app.faces().into_iter().map(|f| face_cells(f).to_vec()).collect();
+            let shown = window(app, area, app.faces().len());
+            let faces = app.faces();
+            let rows = faces[shown.clone()].iter().map(|f| face_cells(f).to_vec());
             let title = format!(" faces by {} ", app.question.order.word());
             const WIDTHS: [u16; 9] = [7, 7, 7, 13, 13, 17, 7, 7, 9];
-            list(frame, app, area, block(title), &FACE_HEAD, rows, &WIDTHS);
+            let table = table(&FACE_HEAD, &WIDTHS, rows).block(block(title));
+            frame.render_stateful_widget(table, area, &mut chosen(app, &shown));
         }
         View::Prefixes => {
             let hidden = app.now.as_ref().and_then(|now| now.prefixes_hidden.clone());
@@ -314,10 +318,13 @@ fn draw_body(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
                 let text = format!("Prefixes are not shown: {}", plain::line(&why));
                 return paragraph(frame, area, block(" prefixes ".into()), vec![text]);
             }
-            let rows = app.prefixes().into_iter().map(|p| prefix_cells(p).to_vec()).collect();
+            let shown = window(app, area, app.prefixes().len());
+            let prefixes = app.prefixes();
+            let rows = prefixes[shown.clone()].iter().map(|p| prefix_cells(p).to_vec());
             const WIDTHS: [u16; 6] = [12, 8, 8, 8, 8, 14];
             let title = " prefixes by packets, from samples ".to_owned();
-            list(frame, app, area, block(title), &PREFIX_HEAD, rows, &WIDTHS);
+            let table = table(&PREFIX_HEAD, &WIDTHS, rows).block(block(title));
+            frame.render_stateful_widget(table, area, &mut chosen(app, &shown));
         }
         View::Face(id) => {
             paragraph(frame, area, block(format!(" face {id} ")), face_alone(app, id))
@@ -341,27 +348,34 @@ fn draw_body(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
     }
 }
 
-/// A list with one row chosen; the last column takes what is left.
-fn list(
-    frame: &mut Frame<'_>,
-    app: &mut App,
-    area: Rect,
-    block: Block<'_>,
+/// Which of `count` rows are on the screen: those that fit, with the chosen one among them. Only they
+/// are written, however many there are.
+fn window(app: &mut App, area: Rect, count: usize) -> Range<usize> {
+    // A line each for the title and the heads of columns.
+    let fit = usize::from(area.height.saturating_sub(2)).max(1);
+    app.page = (fit - 1).max(1);
+    app.selected = app.selected.min(count.saturating_sub(1));
+    let first = (app.selected + 1).saturating_sub(fit);
+    first..count.min(first + fit)
+}
+
+/// The chosen row, of those on the screen.
+fn chosen(app: &App, shown: &Range<usize>) -> TableState {
+    TableState::new()
+        .with_selected(shown.contains(&app.selected).then(|| app.selected - shown.start))
+}
+
+/// A list; the last column takes what is left.
+fn table<'a>(
     head: &[&'static str],
-    rows: Vec<Vec<String>>,
     widths: &[u16],
-) {
-    app.page = usize::from(area.height.saturating_sub(3)).max(1);
-    app.selected = app.selected.min(rows.len().saturating_sub(1));
+    rows: impl Iterator<Item = Vec<String>>,
+) -> Table<'a> {
     let widths = widths.iter().map(|w| Constraint::Length(*w)).chain([Constraint::Min(20)]);
-    let is_empty = rows.is_empty();
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    let table = Table::new(rows.into_iter().map(Row::new), widths)
+    Table::new(rows.map(Row::new), widths)
         .header(Row::new(head.iter().copied()).style(bold))
-        .block(block)
-        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
-    let mut state = TableState::new().with_selected((!is_empty).then_some(app.selected));
-    frame.render_stateful_widget(table, area, &mut state);
+        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED))
 }
 
 fn paragraph(frame: &mut Frame<'_>, area: Rect, block: Block<'_>, lines: Vec<String>) {
