@@ -2,7 +2,8 @@
 /*
  * nnet_store FILE [MEGABYTES]: the cache behind the cache. What leaves the
  * kernel's memory is appended to FILE, and found there when it is asked for
- * again. At the size limit the file begins anew and what it held is forgotten.
+ * again, by MustBeFresh as long as it is fresh. At the size limit the file begins
+ * anew and what it held is forgotten.
  * With --user every Data comes here and none stays in the kernel.
  */
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
@@ -25,6 +27,12 @@ struct item {
 	uint64_t hash;
 	uint64_t at;
 	uint32_t len;
+};
+
+/* As it is in the file. */
+struct record {
+	uint64_t fresh_until;	/* ms of the monotonic clock */
+	uint8_t packet[ONYM_PACKET_MAX];
 };
 
 static struct item *heads[HEADS];
@@ -77,39 +85,60 @@ static void begin_anew(void)
 	file_end = 0;
 }
 
-static int has(const uint8_t *packet, size_t len, const uint8_t *name, size_t name_len)
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ull + now.tv_nsec / 1000000;
+}
+
+static int read_record(const struct item *i, struct record *r)
+{
+	size_t len = offsetof(struct record, packet) + i->len;
+
+	return pread(file, r, len, i->at) == (ssize_t)len;
+}
+
+/* Whether a packet is here already; it is fresh as long as it was said last. */
+static int has(const uint8_t *packet, size_t len, const uint8_t *name, size_t name_len, uint64_t fresh_until)
 {
 	uint64_t h = hash_of(name, name_len);
-	uint8_t data[ONYM_PACKET_MAX];
+	struct record r;
 
-	for (struct item *i = heads[h % HEADS]; i; i = i->next)
-		if (i->hash == h && i->len == len && pread(file, data, len, i->at) == (ssize_t)len &&
-		    !memcmp(data, packet, len))
-			return 1;
+	for (struct item *i = heads[h % HEADS]; i; i = i->next) {
+		if (i->hash != h || i->len != len || !read_record(i, &r) || memcmp(r.packet, packet, len))
+			continue;
+		if (fresh_until > r.fresh_until)
+			pwrite(file, &fresh_until, sizeof(fresh_until), i->at);
+		return 1;
+	}
 	return 0;
 }
 
-/* Keeps a Data under its name and every prefix. */
-static void keep(const uint8_t *packet, size_t len)
+/* Keeps a Data, which is fresh for @fresh_ms more, under its name and every prefix. */
+static void keep(const uint8_t *packet, size_t len, uint32_t fresh_ms)
 {
+	struct record r = { .fresh_until = now_ms() + fresh_ms };
+	size_t name_len, all = offsetof(struct record, packet) + len;
 	const uint8_t *name, *p, *end;
-	size_t name_len;
 	uint64_t type, n;
 
-	if (name_of(packet, len, &name, &name_len))
+	if (len > sizeof(r.packet) || name_of(packet, len, &name, &name_len))
 		return;
 	/* What came from here and leaves the kernel again is here still. */
-	if (has(packet, len, name, name_len))
+	if (has(packet, len, name, name_len, r.fresh_until))
 		return;
-	if (file_end + len > file_max)
+	if (file_end + all > file_max)
 		begin_anew();
-	if (pwrite(file, packet, len, file_end) != (ssize_t)len)
+	memcpy(r.packet, packet, len);
+	if (pwrite(file, &r, all, file_end) != (ssize_t)all)
 		return;
 	for (p = name, end = name + name_len; p < end && !onym_get_tl(&p, end, &type, &n);) {
 		p += n;
 		add(hash_of(name, p - name), file_end, len);
 	}
-	file_end += len;
+	file_end += all;
 }
 
 static int answers(const uint8_t *data, size_t data_len, const uint8_t *name, size_t len, int prefix)
@@ -145,24 +174,39 @@ static void send_packet(uint8_t cmd, const uint8_t *packet, size_t len)
 /* Answers an Interest, or says that there is nothing. */
 static void find(const uint8_t *interest, size_t len)
 {
-	uint8_t data[ONYM_PACKET_MAX];
-	const uint8_t *name, *after;
+	const uint8_t *name, *p, *end = interest + len;
+	struct record r;
 	size_t name_len;
 
 	if (!name_of(interest, len, &name, &name_len)) {
-		after = name + name_len;
-		int prefix = after < interest + len && *after == 0x21;
+		p = name + name_len;
+		int prefix = end - p >= 2 && *p == 0x21;
+
+		p += 2 * prefix;
+		uint64_t fresh_at = p < end && *p == 0x12 ? now_ms() : 0;
 		uint64_t h = hash_of(name, name_len);
 
 		for (struct item *i = heads[h % HEADS]; i; i = i->next) {
-			if (i->hash == h && pread(file, data, i->len, i->at) == i->len &&
-			    answers(data, i->len, name, name_len, prefix)) {
-				send_packet(NNET_CMD_STORE_DATA, data, i->len);
+			if (i->hash == h && read_record(i, &r) && r.fresh_until > fresh_at &&
+			    answers(r.packet, i->len, name, name_len, prefix)) {
+				send_packet(NNET_CMD_STORE_DATA, r.packet, i->len);
 				return;
 			}
 		}
 	}
 	send_packet(NNET_CMD_STORE_MISS, interest, len);
+}
+
+/* For how much longer an offered Data is fresh: the attribute behind it. */
+static uint32_t fresh_ms(const struct nlmsghdr *h, const struct nlattr *packet)
+{
+	const uint8_t *at = (const uint8_t *)packet + NLA_ALIGN(packet->nla_len);
+	const struct nlattr *a = (const struct nlattr *)at;
+	uint32_t ms = 0;
+
+	if (at + NLA_HDRLEN + sizeof(ms) <= (const uint8_t *)h + h->nlmsg_len && a->nla_type == NNET_A_LIFETIME)
+		memcpy(&ms, at + NLA_HDRLEN, sizeof(ms));
+	return ms;
 }
 
 static void serve(void)
@@ -178,7 +222,7 @@ static void serve(void)
 			if (h->nlmsg_type != family || h->nlmsg_len < NLMSG_LENGTH(GENL_HDRLEN) + NLA_HDRLEN)
 				continue;
 			if (g->cmd == NNET_CMD_STORE_OFFER)
-				keep((uint8_t *)(a + 1), a->nla_len - NLA_HDRLEN);
+				keep((uint8_t *)(a + 1), a->nla_len - NLA_HDRLEN, fresh_ms(h, a));
 			else if (g->cmd == NNET_CMD_STORE_ASK)
 				find((uint8_t *)(a + 1), a->nla_len - NLA_HDRLEN);
 		}

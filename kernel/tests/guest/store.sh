@@ -6,13 +6,22 @@ nnet-test ctl route /stored 1
 nnet-test ctl cs 4
 nnet_store /tmp/store 16 > /tmp/storing & store=$!
 until grep -q ready /tmp/storing; do sleep 0.1; done
-nnet-test serve /stored 60 500 > /tmp/ready & pid=$!
+nnet-test serve /stored 60 500 3600000 > /tmp/ready & pid=$!
 until grep -q ready /tmp/ready; do sleep 0.1; done
 nnet-test fetch /stored 60 500
 wait $pid
 # The provider is gone, four are in the kernel, the rest on disk.
 nnet-test fetch /stored 60 500
 awk '$1 == "store" && $2 == "hit" { hits = $3 } END { exit !(hits >= 50) }' /proc/net/nnet/stats
+# MustBeFresh is answered with what is fresh only.
+nnet-test probe /stored
+nnet-test ctl route /stale 1
+nnet-test serve /stale 20 500 0 > /tmp/ready & pid=$!
+until grep -q ready /tmp/ready; do sleep 0.1; done
+nnet-test fetch /stale 20 500
+wait $pid
+nnet-test fetch /stale 20 500
+if nnet-test probe /stale; then echo "stale Data for MustBeFresh"; exit 1; fi
 # What was never there is refused as ever.
 nnet-test refused
 kill $store

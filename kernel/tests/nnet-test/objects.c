@@ -2,11 +2,12 @@
 /* Providers and consumers, of single Data and of objects. */
 #include "nnet-test.h"
 
-/* serve URI COUNT SIZE: answers COUNT Interests. "ready" when bound. */
+/* serve URI COUNT SIZE [FRESHNESS]: answers COUNT Interests. "ready" when bound. */
 int serve(int argc, char **argv)
 {
 	struct onym_name n = name_of(argv[0]);
 	int count = atoi(argv[1]), size = atoi(argv[2]), fd = onym_socket(SOCK_DGRAM, 0);
+	uint32_t freshness = argc > 3 ? atoi(argv[3]) : 10000;
 
 	CHECK(fd >= 0);
 	CHECK(!onym_bind(fd, &n, 0));
@@ -17,7 +18,7 @@ int serve(int argc, char **argv)
 		content[i] = i * 7;
 	while (count--) {
 		struct onym_packet p = { 0 };
-		struct onym_data d = { .name = &p.name, .content = content, .len = size, .freshness = 10000 };
+		struct onym_data d = { .name = &p.name, .content = content, .len = size, .freshness = freshness };
 
 		CHECK(onym_recv(fd, &p, 0) >= 0);
 		CHECK(p.type == NNET_INTEREST);
