@@ -5,13 +5,19 @@
 
 mod support;
 
+use onym_client::aio::{self, Believe};
 use onym_client::blocking::Client;
-use onym_client::{ClientOptions, Request};
+use onym_client::{Answer, ClientOptions, Incoming, Request, RouteOptions};
+use onym_crypto::Signer;
 use onym_crypto::signer::write_digest_data;
+use onym_frame::Buf;
 use onym_repo::ndnd;
-use onym_wire::{DataBuilder, Name, tlv};
+use onym_sync::alo::{AloConfig, Snapshots};
+use onym_wire::{Component, DataBuilder, NackReason, Name, tlv};
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::{ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use support::{Place, Running, wait_until};
 
 struct Theirs {
@@ -180,4 +186,87 @@ fn a_group_that_was_left_is_kept_no_longer() {
     assert_eq!(ask(&mut client, JOIN), ndnd::DONE);
     wait_until("what it missed is kept", || packets() == 3);
     drop(run);
+}
+
+/// A member with an object of nine segments that it asks to be kept. It answers the first one, then
+/// nothing until four others were asked for, and refuses number 6 once. It counts how often each is
+/// asked for.
+async fn publish_object(options: ClientOptions, counts: Arc<Mutex<BTreeMap<u64, u32>>>) {
+    let client = aio::Client::open(options).unwrap();
+    let (hold, mut held) = tokio::sync::mpsc::unbounded_channel();
+    let write = |incoming: &Incoming, out: &mut Vec<u8>| {
+        let name = incoming.interest().name;
+        let mut data = DataBuilder::new(name, b"a part");
+        let mut end = Name::new();
+        end.append_segment(8);
+        data.final_block_id = end.as_ref().last();
+        write_digest_data(&data, out);
+    };
+    let respond = move |incoming: &Incoming, out: &mut Vec<u8>| {
+        let Some(segment) = incoming.interest().name.last().and_then(Component::as_segment) else {
+            return Answer::Nothing;
+        };
+        let mut counts = counts.lock().unwrap();
+        let times = counts.entry(segment).or_default();
+        *times += 1;
+        match (segment, *times) {
+            (6, 1) => return Answer::Nack(NackReason::NO_ROUTE),
+            (1..=4, _) => {
+                hold.send(incoming.clone()).unwrap();
+                return Answer::Nothing;
+            }
+            _ => write(incoming, out),
+        }
+        Answer::Written
+    };
+    let object: Name = "/ndn/svs/first/32=blob/v=1".parse().unwrap();
+    client.respond(object.clone(), respond).await.unwrap();
+    client.register(object.clone(), RouteOptions::default()).await.unwrap();
+    let late = client.clone();
+    tokio::spawn(async move {
+        let mut waiting = Vec::new();
+        while let Some(incoming) = held.recv().await {
+            waiting.push(incoming);
+            if waiting.len() >= 4 {
+                for incoming in waiting.drain(..) {
+                    let mut out = Vec::new();
+                    write(&incoming, &mut out);
+                    late.reply(incoming, Buf::copy_from(&out)).await.unwrap();
+                }
+            }
+        }
+    });
+    let (group, node) = ("/ndn/svs".parse().unwrap(), "/first".parse().unwrap());
+    let config = AloConfig::new(group, node, 1, Signer::digest(), Snapshots::None { last: 10 });
+    let mut group = client.join(config, Believe::Anybody).await.unwrap();
+    let (mut name, mut command) = (Vec::new(), Vec::new());
+    object.as_ref().write_tlv(&mut name);
+    let mut content = Vec::new();
+    tlv::put_tlv(&mut content, 440, &name);
+    tlv::put_tlv(&mut command, 7602, &content);
+    group.publish(command, Vec::new()).await.unwrap();
+    while group.next().await.is_some() {}
+}
+
+/// Law: several segments of an object that a member asks to be kept are on their way at a time, and
+/// when the fetch breaks off it goes on behind what is on the disk.
+#[test]
+fn an_object_of_a_group_goes_on_where_its_fetch_broke_off() {
+    const JOIN: u32 = 7600;
+    let place = Place::new();
+    let _daemon = place.daemon(&["cs.packets_max=0"]);
+    let _run = repo(&place, &["--allow-everybody"]);
+    let options = ClientOptions { node: Some(place.node()), ..ClientOptions::default() };
+    assert_eq!(ask(&mut Client::open(options.clone()).unwrap(), JOIN), ndnd::DONE);
+    let asked: Arc<Mutex<BTreeMap<u64, u32>>> = Arc::default();
+    let counts = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(publish_object(options, counts));
+    });
+    let packets = || place.json(&["repo", "stats", "--store", "data"])["packets"].as_u64().unwrap();
+    wait_until("nine segments and the publication are kept", || packets() == 10);
+    let asked = asked.lock().unwrap();
+    assert!((0..6).all(|segment| asked[&segment] == 1), "{asked:?}");
+    assert_eq!(asked[&6], 2, "{asked:?}");
 }

@@ -3,6 +3,8 @@
 //!
 //! One thread drives all groups; each has a participant without a name of its own (SVS version 3).
 
+mod object;
+
 use crate::ndnd::{self, Command, Join};
 use onym_client::aio::{Believe, Client};
 use onym_client::metadata::Metadata;
@@ -118,20 +120,27 @@ impl Keeper {
         if Verify::Integrity.check(data).is_err() {
             return false;
         }
-        let name = data.name;
-        let before_last = name.len().checked_sub(2).and_then(|at| name.get(at));
-        let is_versioned = before_last.is_some_and(|component| component.as_version().is_some());
-        if !is_versioned || !self.group.as_ref().is_prefix_of(name) {
+        if !self.is_of_group(data) {
             return true;
         }
-        let packet = data.wire.to_vec();
-        let insert = Change::Insert { packet, owner: self.owner, expires_ms: 0, arrived_ms: 0 };
+        let insert = self.insert(data.wire.to_vec());
         let asked = self.store.try_apply(vec![insert], |answers| {
             for why in answers.into_iter().filter_map(Result::err) {
                 tracing::warn!(%why, "repo-publication-not-kept");
             }
         });
         asked.is_ok()
+    }
+
+    /// Whether a Data is of a version of something in the group.
+    fn is_of_group(&self, data: &Data<'_>) -> bool {
+        let before_last = data.name.len().checked_sub(2).and_then(|at| data.name.get(at));
+        let is_versioned = before_last.is_some_and(|component| component.as_version().is_some());
+        is_versioned && self.group.as_ref().is_prefix_of(data.name)
+    }
+
+    fn insert(&self, packet: Vec<u8>) -> Change {
+        Change::Insert { packet, owner: self.owner, expires_ms: 0, arrived_ms: 0 }
     }
 }
 
@@ -263,9 +272,10 @@ fn asked_to_keep(keeper: &Keeper, content: &[u8]) -> Option<Wanted> {
 }
 
 async fn fetch(client: Client, keeper: Keeper, wanted: Wanted) {
+    let mut first = 0;
     for _ in 0..TRIES {
         let done = match &wanted {
-            Wanted::Object(name) => object(&client, &keeper, name, 0).await.is_some(),
+            Wanted::Object(name) => keeper.object(&client, name, &mut first, 0).await.is_some(),
             Wanted::History { base, after } => {
                 history(&client, &keeper, base, *after).await.is_some()
             }
@@ -288,31 +298,11 @@ async fn history(client: &Client, keeper: &Keeper, base: &Name, after: u64) -> O
     if !base.as_ref().is_prefix_of(index.as_ref()) {
         return None;
     }
-    let content = object(client, keeper, &index, INDEX_OCTETS_MAX).await?;
+    let content = keeper.object(client, &index, &mut 0, INDEX_OCTETS_MAX).await?;
     for seq in read_index(&content).ok()?.into_iter().filter(|seq| *seq > after) {
         let mut bundle = base.clone();
         bundle.append_keyword("HIST").append_version(seq);
-        object(client, keeper, &bundle, 0).await?;
+        keeper.object(client, &bundle, &mut 0, 0).await?;
     }
     Some(())
-}
-
-/// Fetches and keeps the segments of a name with a version; the first `octets` of its content.
-async fn object(client: &Client, keeper: &Keeper, name: &Name, octets: usize) -> Option<Vec<u8>> {
-    let mut content = Vec::new();
-    for segment in 0..SEGMENTS_MAX {
-        let mut one = name.clone();
-        one.append_segment(segment);
-        let packet = client.request(Request { retries: 3, ..Request::new(one) }).await.ok()?;
-        let data = packet.data();
-        if !keeper.takes(&data) {
-            return None;
-        }
-        let room = octets.saturating_sub(content.len()).min(data.content.len());
-        content.extend_from_slice(data.content.get(..room).unwrap_or_default());
-        if data.final_block_id.and_then(|last| last.as_segment()).is_none_or(|n| n <= segment) {
-            return Some(content);
-        }
-    }
-    None
 }

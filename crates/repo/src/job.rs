@@ -146,15 +146,28 @@ impl Fetching {
     /// Begins, or goes on, where `object` is.
     #[must_use]
     pub fn new(object: &ObjectJob) -> Self {
+        let last = if object.is_single() { Some(0) } else { object.end };
+        Self { last, ..Self::from_segment(object.next) }
+    }
+
+    /// All segments from `first` on.
+    #[must_use]
+    pub fn from_segment(first: u64) -> Self {
         Self {
-            ask_next: object.next,
-            expected: object.next,
-            last: if object.is_single() { Some(0) } else { object.end },
+            ask_next: first,
+            expected: first,
+            last: None,
             asked: 0,
             storing: 0,
             arrived: BTreeMap::new(),
             lost: None,
         }
+    }
+
+    /// Whether it is known which segment is the last one.
+    #[must_use]
+    pub fn is_end_known(&self) -> bool {
+        self.last.is_some()
     }
 
     /// Up to where segments are wanted.
