@@ -14,10 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _, symlink};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use support::{Place, Running, noise, wait_until};
 
@@ -342,40 +344,74 @@ fn a_mounted_folder_is_the_folder_to_be_read() {
     assert_eq!(fs::read_dir(&mount.folder).unwrap().count(), 0, "it is mounted no more");
 }
 
+/// A producer of whatever is asked for under `/mallory`, until it is dropped.
+struct Mallory {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Mallory {
+    /// Everything is a folder but `huge`, of more octets than a file can have, and `short`, which has
+    /// fewer octets than it says. Listings name what is outside, and `more`.
+    fn start(place: &Place, more: &[u8]) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let (stop, node) = (Arc::clone(&over), place.node());
+        let listing = [&b"../\0..\0x/\0.a.0123456789abcdef.onym-part\0"[..], more].concat();
+        let respond = move |incoming: &Incoming, out: &mut Vec<u8>| {
+            let name = incoming.interest().name;
+            let signer = Signer::digest();
+            if let Some(segment) = name.last().and_then(|last| last.as_segment()) {
+                return reply::segment_of(name, segment, &listing, &signer, out);
+            }
+            let about = name.drop_last(1);
+            let mut versioned = about.to_name();
+            let size = match about.last().map(|last| last.value) {
+                Some(b"huge") => Some(u64::MAX),
+                Some(b"short") => Some(100_000),
+                _ => None,
+            };
+            let mut metadata = FileMetadata { mode: FOLDER, ..FileMetadata::default() };
+            if size.is_some() {
+                versioned.append_version(1);
+                metadata = FileMetadata { mode: 0o106_777, size, ..metadata };
+                metadata.segment_size = Some(6144);
+            } else {
+                versioned.append_keyword("ls").append_version(1);
+            }
+            metadata.name = versioned;
+            reply::metadata(&signer, name, Made::at(1), &metadata, out)
+        };
+        let thread = std::thread::spawn(move || {
+            let options = ClientOptions { node: Some(node), ..ClientOptions::default() };
+            let mut client = Client::open(options).unwrap();
+            let prefix: Name = "/mallory".parse().unwrap();
+            client.respond(prefix.clone(), Box::new(respond)).unwrap();
+            client.register(prefix, RouteOptions::default()).unwrap();
+            let mut is_over = || stop.load(Ordering::SeqCst);
+            client.run(Duration::from_millis(5), &mut is_over, &mut |_| {}).unwrap();
+        });
+        wait_until("a route", || place.run(&["route", "list"]).out.contains("/mallory"));
+        Self { over, thread: Some(thread) }
+    }
+}
+
+impl Drop for Mallory {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::SeqCst);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
 /// Law: a producer whose folders have no end, and whose listings name what is outside, ends a copy
 /// with a reason, and nothing is written outside.
 #[test]
 fn folders_without_end_end_a_copy() {
     let place = Place::new();
     let _daemon = place.daemon(&["cs.serve=false"]);
-    let over = Arc::new(AtomicBool::new(false));
-    let (stop, node) = (Arc::clone(&over), place.node());
-    let listing = b"../\0..\0x/\0.a.0123456789abcdef.onym-part\0";
-    let respond = move |incoming: &Incoming, out: &mut Vec<u8>| {
-        let name = incoming.interest().name;
-        let signer = Signer::digest();
-        if let Some(segment) = name.last().and_then(|last| last.as_segment()) {
-            return reply::segment_of(name, segment, listing, &signer, out);
-        }
-        let mut versioned = name.drop_last(1).to_name();
-        versioned.append_keyword("ls").append_version(1);
-        let metadata = FileMetadata { name: versioned, mode: FOLDER, ..FileMetadata::default() };
-        reply::metadata(&signer, name, Made::at(1), &metadata, out)
-    };
-    let producer = std::thread::spawn(move || {
-        let options = ClientOptions { node: Some(node), ..ClientOptions::default() };
-        let mut client = Client::open(options).unwrap();
-        let prefix: Name = "/mallory".parse().unwrap();
-        client.respond(prefix.clone(), Box::new(respond)).unwrap();
-        client.register(prefix, RouteOptions::default()).unwrap();
-        let mut is_over = || stop.load(Ordering::SeqCst);
-        client.run(Duration::from_millis(5), &mut is_over, &mut |_| {}).unwrap();
-    });
-    wait_until("a route", || place.run(&["route", "list"]).out.contains("/mallory"));
+    let mallory = Mallory::start(&place, b"");
     fs::create_dir(place.path("in")).unwrap();
     let copied = place.run(&["cp", "-r", "/mallory/folder", "in/here"]);
-    over.store(true, Ordering::SeqCst);
-    producer.join().unwrap();
+    drop(mallory);
     assert_eq!(copied.code, 4, "{}", copied.err);
     assert!(copied.err.contains("64 folders deep"), "{}", copied.err);
     let names: BTreeSet<String> = tree(&place.path("in"))
@@ -383,4 +419,52 @@ fn folders_without_end_end_a_copy() {
         .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
         .collect();
     assert_eq!(names, ["here", "x"].map(str::to_owned).into(), "nothing else was made");
+}
+
+/// Law: what a producer says of names, sizes and modes can do no more to a mounted folder than to show
+/// what is not there: nothing leads out, no bit gives a right, and reading ends with an error.
+#[test]
+fn a_mounted_folder_of_a_hostile_producer_leads_nowhere() {
+    let place = Place::new();
+    let _daemon = place.daemon(&["cs.serve=false"]);
+    let _mallory = Mallory::start(&place, &[b'n'; 300]);
+    let Some(mount) = Mount::at(&place, "/mallory/folder", &[]) else { return };
+    let names = |path: &Path| -> BTreeSet<String> {
+        let entries = fs::read_dir(path).unwrap().map(Result::unwrap);
+        entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
+    };
+    let shown = [".a.0123456789abcdef.onym-part", "x"].map(str::to_owned).into();
+    assert_eq!(names(&mount.folder), shown, "`..` and 300 octets are no names");
+    assert_eq!(names(&mount.path("x/x/x/x")), shown, "folders without end, one at a time");
+    let huge = fs::metadata(mount.path("huge")).unwrap();
+    assert_eq!((huge.len(), huge.permissions().mode() & 0o7777), (u64::MAX >> 1, 0o555));
+    let refused = fs::File::open(mount.path("huge")).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::FileTooLarge, "beyond --size-max");
+    let cut = fs::read(mount.path("short")).unwrap_err();
+    assert_eq!(cut.raw_os_error(), Some(rustix::io::Errno::IO.raw_os_error()));
+    assert_eq!(names(&mount.folder), shown, "it is read all the same");
+}
+
+/// Law: a mounted folder is for who mounted it, and for others when they are let.
+#[test]
+fn a_mounted_folder_is_for_who_mounted_it() {
+    const NOBODY: u32 = 65534;
+    let place = Place::new();
+    let _daemon = place.daemon(&[]);
+    fs::set_permissions(place.dir(), Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(place.path("shelf")).unwrap();
+    fs::write(place.path("shelf/letter"), "dear Alice").unwrap();
+    let mut serve = place.start(&["serve", "shelf", "/alice/shelf"]);
+    serve.wait_for("ready: ");
+    let read = |path: PathBuf| {
+        let done = Command::new("cat").arg(path).uid(NOBODY).gid(NOBODY).output().unwrap();
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let Some(mount) = Mount::at(&place, "/alice/shelf", &[]) else { return };
+    assert_eq!(read(place.path("shelf/letter")), "dear Alice");
+    assert_eq!(fs::read(mount.path("letter")).unwrap(), b"dear Alice");
+    assert_eq!(read(mount.path("letter")), "");
+    drop(mount);
+    let mount = Mount::at(&place, "/alice/shelf", &["--for-others"]).unwrap();
+    assert_eq!(read(mount.path("letter")), "dear Alice");
 }
