@@ -9,7 +9,8 @@ serve  the same object fetched by `onym get` from the repository alone; the seco
 
 onym's has what it answers on the disk; ndn-python-repo writes every ten seconds. It is taken from PATH, or
 installed by pip once into target/tools/ndn-python-repo; where that fails it is left out, and said. ndnd's
-repository is not here: it takes no packets by TCP, and joins a group only with trust anchors of its own.
+repository is not here: it takes no packets by TCP, and joins a group only with a schema and anchors; what it does
+beside ours is in docs/bench-store.md.
 A row is the median of its rounds. Exit codes: 0 done, 1 something was not kept.
 """
 
