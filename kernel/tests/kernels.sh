@@ -46,7 +46,8 @@ chmod +x "$state/bin/cc"
 adapt() {
   local f libc=$state/libc
   for f in $(find "$state/root/usr/lib/$1" -type f -perm -1 ! -name '*.whole'); do
-    ldd "$f" 2>&1 | grep -q 'GLIBC_.*not found' || continue
+    # Not by a pipe to grep -q: it ends at the first line, and what writes to it may be told so.
+    [[ $(ldd "$f" 2>&1) =~ GLIBC_[^[:space:]]*.*not\ found ]] || continue
     if [ ! -d "$libc" ]; then
       (cd "$state" && echo "deb [$key] $(archive bookworm) trixie main" >> sources.list &&
         apt-get "${apt[@]}" update > /dev/null && apt-get "${apt[@]}" download libc6/trixie > /dev/null 2>&1 &&
