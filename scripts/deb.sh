@@ -20,7 +20,7 @@ done
 libc=$(readelf --wide --dyn-syms "$binary" | grep -oE '@GLIBC_[0-9.]+' | sort -uV | tail -1)
 libc=${libc#@GLIBC_}
 # Packed relocations are understood from 2.36 on.
-if readelf --wide --dynamic "$binary" | grep -q '(RELR)'; then libc=$(printf '%s\n2.36\n' "$libc" | sort -V | tail -1); fi
+if readelf --wide --dynamic "$binary" | grep '(RELR)' >/dev/null; then libc=$(printf '%s\n2.36\n' "$libc" | sort -V | tail -1); fi
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 tree=$root/onym
@@ -87,7 +87,7 @@ pack() { dpkg-deb --root-owner-group -Z"${COMPRESS:-xz}" --build "$1" "$out" >/d
 pack "$tree"
 
 id=$(readelf -n "$binary" | sed -n 's/.*Build ID: //p')
-if [ -n "$id" ] && readelf -S "$binary" | grep -q '\.debug_line'; then
+if [ -n "$id" ] && readelf -S "$binary" | grep '\.debug_line' >/dev/null; then
   debug=$root/onym-dbg
   install -d "$debug/usr/lib/debug/.build-id/${id:0:2}" "$debug/DEBIAN"
   "$objcopy" --only-keep-debug --compress-debug-sections=zlib "$binary" "$debug/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"

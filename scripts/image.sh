@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 program=$(realpath "$1")
 stop() { printf 'image: %s\n  why:  %s\n  next: %s\n' "$1" "$2" "$3" >&2; exit 1; }
 # The first match is enough: a program header of an interpreter means a linker that the image lacks.
-! readelf -lW "$program" | grep -q INTERP || stop "$1 does not start in an image from nothing" "it needs shared libraries" "make static"
+! readelf -lW "$program" | grep INTERP >/dev/null || stop "$1 does not start in an image from nothing" "it needs shared libraries" "make static"
 command -v objcopy >/dev/null || stop "no image is built" "there is no objcopy" "apt-get install binutils"
 command -v docker >/dev/null || stop "no image is built" "there is no docker client" "apt-get install docker.io"
 docker version >/dev/null 2>&1 || stop "no image is built" "no engine answers: $(docker version 2>&1 | tail -1)" "start the engine, or say where it is: DOCKER_HOST"

@@ -166,8 +166,8 @@ END
 inside apt-get install /tmp/onym.deb >"$work/said" 2>&1 || fail "the upgrade fails: $(cat "$work/said")"
 rm "$root/etc/apt/apt.conf.d/99test"
 [ "$(inside dpkg-query -W -f '${Version}' onym)" != 0.0.9 ] || fail "the version is the old one"
-inside onym daemon --config /etc/onym/onym.toml --print-config | grep -q 'packets_max = 1234' || fail "the upgrade lost a changed key"
-inside onym daemon --config /etc/onym/onym.toml --print-config | grep -q '^shards = 1$' || fail "the upgrade lost a drop-in"
+inside onym daemon --config /etc/onym/onym.toml --print-config | grep 'packets_max = 1234' >/dev/null || fail "the upgrade lost a changed key"
+inside onym daemon --config /etc/onym/onym.toml --print-config | grep '^shards = 1$' >/dev/null || fail "the upgrade lost a drop-in"
 [ "$(cat "$root/var/lib/onym/state")" = kept ] || fail "the upgrade lost state"
 start
 stop
@@ -176,7 +176,7 @@ stop
 cp "$work/0.2.0.deb" "$work/0.3.0.deb" "$root/tmp/"
 inside dpkg --force-confold --install /tmp/0.2.0.deb >/dev/null || fail "the next version does not install"
 inside dpkg --force-confold --install /tmp/onym.deb >/dev/null 2>&1 || fail "there is no way back from the next version"
-inside onym daemon --config /etc/onym/onym.toml --print-config | grep -q 'packets_max = 1234' || fail "going back lost a changed key"
+inside onym daemon --config /etc/onym/onym.toml --print-config | grep 'packets_max = 1234' >/dev/null || fail "going back lost a changed key"
 inside dpkg --force-confold --install /tmp/0.3.0.deb >/dev/null || fail "a later version does not install"
 inside dpkg --force-confold --install /tmp/onym.deb >/dev/null 2>"$work/said" && fail "two versions back in one step"
 grep -q 'next: install the version before 0.3.0' "$work/said" || fail "no next step: $(cat "$work/said")"
