@@ -505,3 +505,29 @@ fn what_a_key_signed_is_kept_with_its_signature() {
     assert_eq!(got.code, 0, "{}", got.err);
     assert!(fs::read(place.path("out")).unwrap() == content);
 }
+
+/// Law: who has what one owner may have is refused, in a sentence, and nobody else is.
+#[test]
+fn an_owner_that_has_its_share_is_refused_alone() {
+    let place = Place::new();
+    let _daemon = place.daemon(NO_CACHE);
+    for who in ["alice", "bob"] {
+        let (key, file) = (format!("/{who}"), format!("{who}.ndncert"));
+        assert_eq!(place.run(&["key", "new", &key]).code, 0);
+        assert_eq!(place.run(&["cert", "export", &key, "-o", &file]).code, 0);
+    }
+    let keys = ["--allow-key", "alice.ndncert", "--allow-key", "bob.ndncert"];
+    let _run = repo(&place, &[&keys[..], &["--owner-octets-max", "100k"]].concat());
+    let put = |who: &str, size| {
+        fs::write(place.path("in"), noise(size, 3)).unwrap();
+        let name = format!("{who}/film/{size}");
+        place.run(&["put", &name, "in", "--key", who, "--repo", "/repo"])
+    };
+    assert_eq!(put("/alice", 50_000).code, 0);
+    let refused = put("/alice", 90_000);
+    assert_eq!(refused.code, 1, "{}", refused.err);
+    assert!(refused.err.contains("its owner has what one may have"), "{}", refused.err);
+    let other = put("/bob", 50_000);
+    assert_eq!(other.code, 0, "{}", other.err);
+    fetches(&place, "/alice/film/50000", &noise(50_000, 3));
+}

@@ -32,6 +32,9 @@ pub const FAILED: u64 = 400;
 pub const REFUSED: u64 = 403;
 /// Status: no such command.
 pub const UNKNOWN: u64 = 404;
+/// Status: the store takes no more of it, as it is full, its owner has what one may have, or its disk
+/// cannot be written.
+pub const NO_ROOM: u64 = 507;
 
 /// One object of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

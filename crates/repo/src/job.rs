@@ -101,9 +101,11 @@ impl Job {
     pub fn end(&mut self, now_ms: u64) {
         let is_done = self.objects.iter().all(|o| o.status == command::DONE);
         let all_refused = self.objects.iter().all(|o| o.status == command::REFUSED);
-        self.status = match (is_done, all_refused) {
-            (true, _) => command::DONE,
-            (_, true) => command::REFUSED,
+        let has_no_room = self.objects.iter().any(|o| o.status == command::NO_ROOM);
+        self.status = match (is_done, all_refused, has_no_room) {
+            (true, ..) => command::DONE,
+            (_, true, _) => command::REFUSED,
+            (.., true) => command::NO_ROOM,
             _ => command::FAILED,
         };
         self.ended_ms = Some(now_ms);
@@ -140,6 +142,7 @@ pub struct Fetching {
     arrived: BTreeMap<u64, Vec<u8>>,
     /// The first that cannot be had.
     lost: Option<u64>,
+    is_refused: bool,
 }
 
 impl Fetching {
@@ -161,6 +164,7 @@ impl Fetching {
             storing: 0,
             arrived: BTreeMap::new(),
             lost: None,
+            is_refused: false,
         }
     }
 
@@ -223,6 +227,7 @@ impl Fetching {
     /// The store refused a packet: nothing more is wanted.
     pub fn refuse(&mut self) {
         self.lost = Some(0);
+        self.is_refused = true;
     }
 
     /// Whether the object ended, and well.
@@ -231,6 +236,16 @@ impl Fetching {
         let over = self.expected >= self.stop() && self.asked == 0 && self.storing == 0;
         let whole = self.lost.is_none_or(|lost| self.last.is_some_and(|last| lost > last));
         over.then_some(whole)
+    }
+
+    /// The status of the object, once it ended.
+    #[must_use]
+    pub fn status(&self) -> Option<u64> {
+        self.ended().map(|is_whole| match (is_whole, self.is_refused) {
+            (true, _) => command::DONE,
+            (false, true) => command::NO_ROOM,
+            (false, false) => command::FAILED,
+        })
     }
 
     /// Whether something waits for the store.

@@ -163,3 +163,56 @@ fn owner_of(
     owners.insert(owner, id);
     Ok(id)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use onym_crypto::signer::write_digest_data;
+    use onym_store::{Folder, Options};
+    use onym_wire::data::DataBuilder;
+    use std::io::Write as _;
+    use std::sync::mpsc;
+    use std::time::Instant;
+
+    /// Packets of 8000 octets of content: more than sockets hold.
+    const PACKETS: u64 = 8000;
+
+    /// Law: while the store takes nothing, nothing is read: who sends waits, and everything is kept
+    /// when the store goes on.
+    #[test]
+    fn a_sender_waits_while_the_store_takes_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let disk = Folder::open(place.path()).unwrap();
+        let store = Arc::new(Store::open(disk, Options::default()).unwrap());
+        let (release, released) = mpsc::channel::<()>();
+        store.try_apply(Vec::new(), move |_| _ = released.recv()).unwrap();
+        let prefixes = vec!["/bulk".parse().unwrap()];
+        let rule = BulkRule { prefixes, admission: None };
+        let bulk = Bulk::open("127.0.0.1:0".parse().unwrap(), &store, rule).unwrap();
+
+        let name: Name = "/bulk/a".parse().unwrap();
+        let mut packet = Vec::new();
+        write_digest_data(&DataBuilder::new(name.as_ref(), &[7; 8000]), &mut packet);
+        let all = packet.repeat(usize::try_from(PACKETS).unwrap());
+        let mut stream = TcpStream::connect(bulk.address()).unwrap();
+        stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+        let mut sent = 0;
+        while let Ok(some) = stream.write(&all[sent..])
+            && some > 0
+        {
+            sent += some;
+        }
+        assert!(sent < all.len(), "the sender never had to wait");
+        assert_eq!(bulk.counts(), (0, 0));
+
+        release.send(()).unwrap();
+        stream.set_write_timeout(None).unwrap();
+        stream.write_all(&all[sent..]).unwrap();
+        let end = Instant::now() + Duration::from_secs(60);
+        while bulk.counts() != (PACKETS, 0) && Instant::now() < end {
+            std::thread::yield_now();
+        }
+        assert_eq!(bulk.counts(), (PACKETS, 0));
+    }
+}

@@ -94,8 +94,8 @@ impl Repo {
                 running.held = changes;
             }
         }
-        if let Some(well) = fetching.ended() {
-            running.job.objects[at].status = if well { command::DONE } else { command::FAILED };
+        if let Some(status) = fetching.status() {
+            running.job.objects[at].status = status;
             running.fetching = None;
         }
         Ok(running.job.current().is_none())

@@ -7,7 +7,7 @@ use crate::{session, stop};
 use onym_client::blocking::Client;
 use onym_repo::Act;
 use onym_repo::client::{command, wait};
-use onym_repo::command::{DONE, ObjectParam, ObjectResult, REFUSED, UNKNOWN};
+use onym_repo::command::{DONE, NO_ROOM, ObjectParam, ObjectResult, REFUSED, UNKNOWN};
 use onym_wire::Name;
 use serde::Serialize;
 
@@ -138,6 +138,10 @@ fn give(client: &mut Client, what: &What, act: Act, object: ObjectParam) -> anyh
             .into()),
         UNKNOWN => Err(Failure::new(Exit::Failed, "the repository does not know the command")
             .next("ask again")
+            .into()),
+        NO_ROOM => Err(Failure::new(Exit::Failed, "the repository keeps no more of it")
+            .why("it is full, its owner has what one may have, or its disk cannot be written")
+            .next("ask who runs it: `onym repo stats` and its log say which")
             .into()),
         _ => Err(Failure::new(
             Exit::NotFound,
