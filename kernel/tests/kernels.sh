@@ -91,8 +91,16 @@ echo "$compiled compile, $absent are not to be had"
 [ "$compiled" -gt 0 ] || failed=1
 if [ -n "${BOOT:-}" ] && [ -n "$newest" ]; then
   image=$state/images/$newest
-  [ -e "$image/boot/vmlinuz-$newest" ] || { mkdir -p "$image"; (cd "$image" && apt-get "${apt[@]}" download "linux-image-$newest" > /dev/null 2>&1 && dpkg-deb -x ./*.deb . && rm -f ./*.deb); } ||
-    { echo "not to be had: linux-image-$newest"; exit 1; }
+  if [ ! -e "$image/boot/vmlinuz-$newest" ]; then
+    mkdir -p "$image"
+    # The newest have kernel and modules in packages of their own, and both in one folder.
+    parts=$(apt-cache "${apt[@]}" show "linux-image-$newest" | sed -n 's/^Depends: //p' | head -1 | grep -oE 'linux-(binary|modules)-[^ ,]+' || true)
+    # shellcheck disable=SC2086
+    (cd "$image" && apt-get "${apt[@]}" download "linux-image-$newest" $parts > /dev/null 2>&1 &&
+      for f in ./*.deb; do dpkg-deb -x "$f" .; done && rm -f ./*.deb && mkdir -p boot &&
+      { [ -e "boot/vmlinuz-$newest" ] || ln "usr/lib/modules/$newest/vmlinuz" "boot/vmlinuz-$newest"; }) ||
+      { echo "not to be had: linux-image-$newest"; exit 1; }
+  fi
   # Newer packages have their modules below /usr.
   EXTRA=${EXTRA:-/sbin/tc} LIMIT=${LIMIT:-900} "$here/vm.sh" "$state/newest.ko" "$image/boot/vmlinuz-$newest" "$(ls -d "$image"{/usr,}/lib/modules/"$newest" 2>/dev/null | head -1)" "$BOOT" || failed=1
 fi
