@@ -145,7 +145,7 @@ fn count(args: &InstructionsArgs, folder: &Path, work: Work) -> Result<u64> {
 /// Faces and routes of a configuration; nobody is at the other ends.
 fn neighbours(faces: u32, routes: u32) -> String {
     let uri = |n: u32| format!("udp4://127.1.{}.{}:6363", n / 250, 1 + n % 250);
-    let face = |n| format!("[[face]]\nuri = \"{}\"\npersistency = \"permanent\"\n", uri(n));
+    let face = |n| format!("[[face]]\nuri = \"{}\"\n", uri(n));
     let route =
         |n| format!("[[route]]\nprefix = \"/site/{n}\"\nvia = \"{}\"\n", uri(n % faces.max(1)));
     (0..faces).map(face).chain((0..routes).map(route)).collect()
