@@ -13,21 +13,11 @@ impl Shard {
     #[inline(always)]
     pub(super) fn accept(&mut self, now: Tick, packet: Packet) -> Option<Verdict> {
         match self.door {
-            Door::Plain => {}
-            Door::Watched => {
-                if self.is_wanted(&packet) {
-                    return Some(self.forward_watched(now, packet));
-                }
-            }
+            Door::Plain => return Some(self.fw.receive(now, packet, &mut self.out)),
+            Door::Watched => return Some(self.forward_at_once(now, packet)),
             Door::Disk => return self.forward(now, packet),
-            Door::Shards => return self.accept_among(now, packet),
+            Door::Shards => {}
         }
-        Some(self.fw.receive(now, packet, &mut self.out))
-    }
-
-    /// The same where there are several shards.
-    #[inline]
-    fn accept_among(&mut self, now: Tick, packet: Packet) -> Option<Verdict> {
         match self.chooser.way(&packet, &self.wanted) {
             Some(way) if way.shard != self.index => {
                 self.cross(way.shard, way.leg, packet);
@@ -96,16 +86,12 @@ impl Shard {
     /// A packet goes through the forwarder.
     #[inline(always)]
     pub(super) fn forward_at_once(&mut self, now: Tick, packet: Packet) -> Verdict {
-        if self.is_wanted(&packet) {
+        if let Some(watch) = &mut self.watch
+            && watch.wants(&packet)
+        {
             return self.forward_watched(now, packet);
         }
         self.fw.receive(now, packet, &mut self.out)
-    }
-
-    /// Whether somebody who looks may want a packet, which is counted.
-    #[inline(always)]
-    fn is_wanted(&mut self, packet: &Packet) -> bool {
-        self.watch.as_mut().is_some_and(|watch| watch.wants(packet))
     }
 
     /// A packet that somebody who looks may want.
