@@ -20,6 +20,8 @@ const PLACES: [(&str, &str, &str); 4] = [
     ("lab/pyproject.toml", "\nversion = \"", "\""),
     ("clients/python/pyproject.toml", "\nversion = \"", "\""),
 ];
+/// The time of `.cargo/config.toml`, which compilers of C write into programs.
+const NO_TIME: &str = "315532800";
 const UNRELEASED: &str = "## [Unreleased]\n";
 
 struct Words {
@@ -173,7 +175,12 @@ fn build(root: &Path, version: &str) -> Result<()> {
     let folder = root.join(format!("target/release-{version}"));
     fs::create_dir_all(&folder)?;
     for target in ["deb", "archive", "wheel"] {
-        let done = Command::new("make").arg("-C").arg(root).arg(target).status().context("make")?;
+        let mut make = Command::new("make");
+        // What .cargo/config.toml says to compilers; packages have the time of the commit.
+        if std::env::var("SOURCE_DATE_EPOCH").as_deref() == Ok(NO_TIME) {
+            make.env_remove("SOURCE_DATE_EPOCH");
+        }
+        let done = make.arg("-C").arg(root).arg(target).status().context("make")?;
         ensure!(
             done.success(),
             "make {target} failed; the tag v{version} is there: mend it, `git tag --delete v{version}`, and release again"

@@ -267,8 +267,14 @@ fn who_asks_for_one_page_at_the_same_time_causes_one_request() {
     let names: Vec<String> = (1..=5).map(|n| format!("/alice/web/film/v={n}/seg=0")).collect();
     let peek = |name: &String| place.start(&["peek", name, "-l", "10000"]);
     let _peeking: Vec<Running> = names.iter().map(peek).collect();
-    let pending = || place.json(&["status"])["node"]["pit"]["entries"].as_u64().unwrap();
-    wait_until("all Interests wait", || pending() >= 6);
+    // Their faces, and that of the question: an Interest came, and nothing went back.
+    let waiting = || {
+        let faces = place.json(&["face", "list"]);
+        let is_waiting =
+            |face: &&serde_json::Value| face["in_interests"] != 0 && face["out_data"] == 0;
+        faces.as_array().unwrap().iter().filter(is_waiting).count()
+    };
+    wait_until("all Interests wait", || waiting() == 3 + 5 + 1);
     drop(held);
     for one in &mut getting {
         assert_eq!(one.end(), Some(0));
