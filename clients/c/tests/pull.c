@@ -10,16 +10,9 @@
 #include <unistd.h>
 
 #include "pull.h"
+#include "check.h"
 
 enum { PATIENCE = 30000, SEGMENTS = 100, LENGTH = SEGMENTS * ONYM_SEGMENT - 5 };
-
-#define CHECK(condition) \
-	do { \
-		if (!(condition)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1); \
-		} \
-	} while (0)
 
 static uint8_t content[LENGTH];
 static struct onym_name base, version;

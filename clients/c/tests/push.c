@@ -11,15 +11,9 @@
 
 #include <onym/push.h>
 
-enum { PATIENCE = 30000, LONG = 100000 };
+#include "check.h"
 
-#define CHECK(condition) \
-	do { \
-		if (!(condition)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1); \
-		} \
-	} while (0)
+enum { PATIENCE = 30000, LONG = 100000 };
 
 static void identifiers(void)
 {
