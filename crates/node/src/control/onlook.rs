@@ -138,7 +138,7 @@ impl Onlooker<'_> {
         let faces_count = after.len();
         let faces = self.faces(question, rates, &before, after, &watched);
         let mut survey = Survey { plane: self.plane, io: self.io };
-        let node = serde_json::from_str(&survey.json()).map_err(|e| e.to_string())?;
+        let node = survey.value();
         let push = survey.snapshot(crate::push::ANSWER_MAX).push.map(|push| PushShown {
             sent: push.publications[0],
             delivered: push.publications[1],

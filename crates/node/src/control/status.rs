@@ -105,6 +105,11 @@ impl Survey<'_> {
 
     /// `/localhost/onym/status/node`.
     pub(super) fn json(&mut self) -> String {
+        self.value().to_string()
+    }
+
+    /// The same before it is written.
+    pub(super) fn value(&mut self) -> Value {
         let snapshot = self.snapshot(crate::push::ANSWER_MAX);
         let verdicts = |kind: PacketKind| -> Value {
             let each = Verdict::ALL.iter().map(|v| (v.label(), snapshot.verdict(kind, *v)));
@@ -161,7 +166,6 @@ impl Survey<'_> {
             "in_bytes": view.counters.in_bytes,
             "out_bytes": view.counters.out_bytes,
         })
-        .to_string()
     }
 }
 
