@@ -325,10 +325,14 @@ fn each_reason_is_named_when_it_happens() {
     let port = own.local_addr().unwrap().port();
     drop(own);
     let silent_uri = format!("udp4://{}", silent.local_addr().unwrap());
+    let narrow = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let narrow_uri = format!("udp4://{}", narrow.local_addr().unwrap());
     // Nobody listens there.
     let away_uri = format!("tcp4://127.0.0.1:{port}");
-    let faces =
-        format!("face=[{{uri=\"{away_uri}\",persistency=\"permanent\"}},{{uri=\"{silent_uri}\"}}]");
+    let faces = format!(
+        "face=[{{uri=\"{away_uri}\",persistency=\"permanent\"}},{{uri=\"{silent_uri}\"}},\
+         {{uri=\"{narrow_uri}\",mtu=64}}]"
+    );
     let listen = format!("faces.udp.listen=127.0.0.1:{port}");
     let _daemon = place.daemon(&[
         &listen,
@@ -338,13 +342,14 @@ fn each_reason_is_named_when_it_happens() {
         "faces.hold_ms=60000",
         "pit.entries_max=64",
         "cs.packets_max=20",
-        "tables.rib_routes_max=3",
+        "tables.rib_routes_max=4",
         &faces,
     ]);
     std::fs::write(place.path("file"), vec![7; 1_000_000]).unwrap();
     let _put = place.put(&["/film/v=1", "file"]);
     assert_eq!(place.run(&["route", "add", "/gone", "--via", &silent_uri]).code, 0);
     assert_eq!(place.run(&["route", "add", "/third", "--via", &silent_uri]).code, 0);
+    assert_eq!(place.run(&["route", "add", "/long", "--via", &narrow_uri]).code, 0);
 
     let over = AtomicBool::new(false);
     let goes_on = || !over.load(Ordering::Relaxed);
@@ -368,17 +373,12 @@ fn each_reason_is_named_when_it_happens() {
                 discard(&app);
             }
         });
-        // Who reads nothing until it has asked all, and then waits: meanwhile the queue has no room for all
-        // that comes of it, and then it is empty.
+        // Interests that are longer than all fragments that a packet may have on their face.
         scope.spawn(|| {
             let app = application(&place);
-            let wire = interest("/nobody", 10).repeat(8000);
-            while goes_on() {
-                push(&app, &wire);
-                for _ in 0..20 {
-                    discard(&app);
-                    thread::sleep(Duration::from_millis(10));
-                }
+            for number in (0..).take_while(|_| goes_on()) {
+                push(&app, &interest(&format!("/long/{number}/{}", "x".repeat(8000)), 20));
+                thread::sleep(Duration::from_millis(2));
             }
         });
         // Interests that nobody answers: some that fill the table, some that end soon.
@@ -411,7 +411,7 @@ fn each_reason_is_named_when_it_happens() {
         let wanted = [
             ("cache", ""),
             ("face_down", &away_uri[..]),
-            ("losses", "not sent"),
+            ("losses", &narrow_uri),
             ("pit", ""),
             ("queue", "application"),
             ("receive", ""),
