@@ -8,22 +8,22 @@ ssize_t sendto(int fd, const void *payload, size_t len, int flags, const struct 
 {
 	struct sock *s = find(fd);
 	struct peer *p;
-	struct sockaddr_in to;
+	struct sockaddr_in6 to;
 
 	if (!s) {
 		REAL(sendto);
 		return real_sendto(fd, payload, len, flags, address, alen);
 	}
+	if (!alen)
+		address = NULL;
+	if (address && !place_of(address, alen, s->domain, &to))
+		return -1;
 	if (len > PAYLOAD_MAX) {
 		errno = EMSGSIZE;
 		return -1;
 	}
 	pthread_mutex_lock(&s->lock);
-	p = s->connected;
-	if (address && alen >= sizeof(to)) {
-		memcpy(&to, address, sizeof(to));
-		p = peer_at(fd, s, &to);
-	}
+	p = address ? peer_at(fd, s, &to) : s->connected;
 	if (must_obey(s, p))
 		obey(fd, s);
 	if (p)
@@ -111,10 +111,8 @@ static ssize_t receive(int fd, struct sock *s, const struct iovec *iov, size_t c
 		pthread_mutex_lock(&s->lock);
 	}
 	p->last_use = ++s->uses;
-	if (address && alen) {
-		memcpy(address, &p->address, *alen < sizeof(p->address) ? *alen : sizeof(p->address));
-		*alen = sizeof(p->address);
-	}
+	if (address && alen)
+		show_place(&p->address, s->domain, address, alen);
 	for (size_t i = 0; i < count && at < m.payload_len; i++) {
 		size_t n = m.payload_len - at < iov[i].iov_len ? m.payload_len - at : iov[i].iov_len;
 

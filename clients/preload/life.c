@@ -45,7 +45,7 @@ int socket(int domain, int type, int protocol)
 	struct sock *s;
 	int fd;
 
-	if (domain != AF_INET || (type & 0xf) != SOCK_DGRAM || !getenv("ONYM_UDP_NODE"))
+	if ((domain != AF_INET && domain != AF_INET6) || (type & 0xf) != SOCK_DGRAM || !getenv("ONYM_UDP_NODE"))
 		return sys_socket(domain, type, protocol);
 	s = calloc(1, sizeof(*s));
 	fd = s ? open_node(s, type) : -1;
@@ -53,6 +53,10 @@ int socket(int domain, int type, int protocol)
 		free(s);
 		return -1;
 	}
+	s->domain = domain;
+	s->bound.sin6_family = AF_INET6;
+	if (domain == AF_INET)
+		memset(s->bound.sin6_addr.s6_addr + 10, 0xFF, 2);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_lock(&table);
 	__atomic_store_n(&socks[fd], s, __ATOMIC_RELEASE);
@@ -76,7 +80,7 @@ static void settle(int fd, struct sock *s)
 	struct timespec now, end;
 	struct message m;
 
-	bool is_done = !s->uses || say(fd, PUBLISH_SCOPE, ROOT, 1, NULL, LAST);
+	bool is_done = !s->uses || say(fd, PUBLISH_SCOPE, ROOTS[0], 1, NULL, LAST);
 
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	while (!is_done || has_waiting(s)) {
@@ -103,7 +107,7 @@ static void settle(int fd, struct sock *s)
 				return;
 			// What leaves only now has to be done as well.
 			if (was_waiting && !has_waiting(s))
-				is_done = say(fd, PUBLISH_SCOPE, ROOT, 1, NULL, LAST) != 0;
+				is_done = say(fd, PUBLISH_SCOPE, ROOTS[0], 1, NULL, LAST) != 0;
 		}
 	}
 }

@@ -6,23 +6,21 @@
 int bind(int fd, const struct sockaddr *address, socklen_t len)
 {
 	struct sock *s = find(fd);
-	const char *host = getenv("ONYM_UDP_HOST");
+	struct sockaddr_in6 at, places[2];
 	uint8_t id[ID_MAX];
 
 	if (!s) {
 		REAL(bind);
 		return real_bind(fd, address, len);
 	}
-	if (len < sizeof(s->bound) || address->sa_family != AF_INET) {
-		errno = EINVAL;
+	if (!place_of(address, len, s->domain, &at))
 		return -1;
-	}
 	pthread_mutex_lock(&s->lock);
-	memcpy(&s->bound, address, sizeof(s->bound));
-	if (s->bound.sin_addr.s_addr == htonl(INADDR_ANY) && host)
-		inet_pton(AF_INET, host, &s->bound.sin_addr);
-	if (s->bound.sin_port) {
-		scope_of(&s->bound, id);
+	for (unsigned n = places_of(&at, s->is_6_only, getenv("ONYM_UDP_HOST"), places); n--;) {
+		s->bound = places[n];
+		if (!at.sin6_port)
+			continue;
+		scope_of(&places[n], ROOTS, id);
 		publish_scopes(fd, id);
 		(void)say(fd, SUBSCRIBE_SCOPE, id, 2, NULL, 0);
 	}
@@ -33,7 +31,7 @@ int bind(int fd, const struct sockaddr *address, socklen_t len)
 int connect(int fd, const struct sockaddr *address, socklen_t len)
 {
 	struct sock *s = find(fd);
-	struct sockaddr_in to;
+	struct sockaddr_in6 to;
 
 	if (!s)
 		return sys_connect(fd, address, len);
@@ -41,11 +39,8 @@ int connect(int fd, const struct sockaddr *address, socklen_t len)
 		s->connected = NULL;
 		return 0;
 	}
-	if (len < sizeof(to) || address->sa_family != AF_INET) {
-		errno = EAFNOSUPPORT;
+	if (!place_of(address, len, s->domain, &to))
 		return -1;
-	}
-	memcpy(&to, address, sizeof(to));
 	pthread_mutex_lock(&s->lock);
 	s->connected = peer_at(fd, s, &to);
 	pthread_mutex_unlock(&s->lock);
@@ -55,16 +50,12 @@ int connect(int fd, const struct sockaddr *address, socklen_t len)
 int getsockname(int fd, struct sockaddr *address, socklen_t *len)
 {
 	struct sock *s = find(fd);
-	struct sockaddr_in own;
 
 	if (!s) {
 		REAL(getsockname);
 		return real_getsockname(fd, address, len);
 	}
-	own = s->bound;
-	own.sin_family = AF_INET;
-	memcpy(address, &own, *len < sizeof(own) ? *len : sizeof(own));
-	*len = sizeof(own);
+	show_place(&s->bound, s->domain, address, len);
 	return 0;
 }
 
@@ -80,29 +71,45 @@ int getpeername(int fd, struct sockaddr *address, socklen_t *len)
 		errno = ENOTCONN;
 		return -1;
 	}
-	memcpy(address, &s->connected->address, *len < sizeof(struct sockaddr_in) ? *len : sizeof(struct sockaddr_in));
-	*len = sizeof(struct sockaddr_in);
+	show_place(&s->connected->address, s->domain, address, len);
 	return 0;
+}
+
+// The whole number that an option of this socket has, or -1: it is the connection's.
+static int option(const struct sock *s, int level, int name)
+{
+	if (level == IPPROTO_IPV6 && name == IPV6_V6ONLY)
+		return s->is_6_only;
+	if (level != SOL_SOCKET)
+		return -1;
+	return name == SO_TYPE ? SOCK_DGRAM : name == SO_DOMAIN ? s->domain : name == SO_PROTOCOL ? IPPROTO_UDP : -1;
 }
 
 int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
+	struct sock *s = find(fd);
+	int flag = 0;
+
 	REAL(setsockopt);
 	// Options of IP have no meaning here and are agreed to; times out and buffers are the socket's.
-	if (find(fd) && (level != SOL_SOCKET || (name != SO_RCVTIMEO && name != SO_SNDTIMEO)))
-		return 0;
-	return real_setsockopt(fd, level, name, value, len);
+	if (!s || (level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO)))
+		return real_setsockopt(fd, level, name, value, len);
+	if (level == IPPROTO_IPV6 && name == IPV6_V6ONLY && len >= sizeof(flag)) {
+		memcpy(&flag, value, sizeof(flag));
+		s->is_6_only = flag;
+	}
+	return 0;
 }
 
 int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
-	REAL(getsockopt);
-	if (find(fd) && level == SOL_SOCKET && name == SO_TYPE && *len >= sizeof(int)) {
-		int type = SOCK_DGRAM;
+	const struct sock *s = find(fd);
+	int own = s ? option(s, level, name) : -1;
 
-		memcpy(value, &type, sizeof(type));
-		*len = sizeof(type);
-		return 0;
-	}
-	return real_getsockopt(fd, level, name, value, len);
+	REAL(getsockopt);
+	if (own < 0 || *len < sizeof(own))
+		return real_getsockopt(fd, level, name, value, len);
+	memcpy(value, &own, sizeof(own));
+	*len = sizeof(own);
+	return 0;
 }

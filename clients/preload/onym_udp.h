@@ -59,7 +59,8 @@ enum { LAST = 2 };
 
 enum field { F_ID = 1, F_PREFIX = 3, F_STRATEGY = 5, F_PAYLOAD = 71, F_TEXT = 96 };
 
-static const uint8_t ROOT[LABEL] = { 'U', 'D', 'P' };
+// Root scopes of addresses of IPv4 and of IPv6.
+static const uint8_t ROOTS[2][LABEL] = { { 'U', 'D', 'P' }, { 'U', 'D', 'P', '6' } };
 
 struct waiting {
 	struct waiting *next;
@@ -69,7 +70,7 @@ struct waiting {
 
 // A way to send, and the address that it has for the program.
 struct peer {
-	struct sockaddr_in address;
+	struct sockaddr_in6 address;
 	uint8_t out[ID_MAX], in[ID_MAX];  // items that we publish and that we get
 	bool is_used, is_client, is_started;
 	uint64_t last_use;
@@ -88,7 +89,9 @@ struct sock {
 	pthread_mutex_t lock;
 	struct incoming in;
 	struct timespec obeyed;
-	struct sockaddr_in bound;
+	int domain;  // AF_INET or AF_INET6, of the program's socket
+	bool is_6_only;
+	struct sockaddr_in6 bound;
 	struct peer *connected;
 	struct peer peers[PEERS_MAX];
 	uint64_t uses;
@@ -119,11 +122,19 @@ int sys_close(int fd);
 // sha256.c: the label of the way back.
 void sha256_label(const uint8_t *octets, size_t len, uint8_t label[LABEL]);
 
+// addresses.c: what stands for an address.
+bool is_ipv4(const struct sockaddr_in6 *at);
+bool place_of(const struct sockaddr *given, socklen_t len, int domain, struct sockaddr_in6 *at);
+void show_place(const struct sockaddr_in6 *at, int domain, struct sockaddr *out, socklen_t *len);
+bool is_same_place(const struct sockaddr_in6 *a, const struct sockaddr_in6 *b);
+unsigned places_of(const struct sockaddr_in6 *at, bool is_6_only, const char *hosts, struct sockaddr_in6 places[2]);
+void scope_of(const struct sockaddr_in6 *at, const uint8_t roots[2][LABEL], uint8_t id[ID_MAX]);
+void client_place(const uint8_t id[ID_MAX], const uint8_t roots[2][LABEL], struct sockaddr_in6 *at);
+
 // peers.c: whom a socket talks to.
-void scope_of(const struct sockaddr_in *address, uint8_t id[ID_MAX]);
 void publish_scopes(int fd, const uint8_t *id);
 void forget_waiting(struct peer *p);
-struct peer *peer_at(int fd, struct sock *s, const struct sockaddr_in *address);
+struct peer *peer_at(int fd, struct sock *s, const struct sockaddr_in6 *address);
 struct peer *peer_from(int fd, struct sock *s, const uint8_t *id);
 void deliver(int fd, struct sock *s, struct peer *p, const void *payload, size_t len);
 void event(int fd, struct sock *s, const struct message *m);

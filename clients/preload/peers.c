@@ -3,14 +3,6 @@
 
 #include "onym_udp.h"
 
-void scope_of(const struct sockaddr_in *address, uint8_t id[ID_MAX])
-{
-	memset(id, 0, ID_MAX);
-	memcpy(id, ROOT, LABEL);
-	memcpy(id + LABEL, &address->sin_addr, 4);
-	memcpy(id + LABEL + 4, &address->sin_port, 2);
-}
-
 void publish_scopes(int fd, const uint8_t *id)
 {
 	(void)say(fd, PUBLISH_SCOPE, id, 1, NULL, 0);
@@ -56,20 +48,18 @@ static struct peer *place(int fd, struct sock *s)
 }
 
 // The peer that the program means by `address`; a new one is a server that we are a client of.
-struct peer *peer_at(int fd, struct sock *s, const struct sockaddr_in *address)
+struct peer *peer_at(int fd, struct sock *s, const struct sockaddr_in6 *address)
 {
 	struct peer *p;
 
 	for (p = s->peers; p < s->peers + PEERS_MAX; p++)
-		if (p->is_used && p->address.sin_addr.s_addr == address->sin_addr.s_addr &&
-		    p->address.sin_port == address->sin_port)
+		if (p->is_used && is_same_place(&p->address, address))
 			return p;
 	p = place(fd, s);
 	p->is_used = p->is_client = true;
 	p->waiting_end = &p->waiting;
 	p->address = *address;
-	p->address.sin_family = AF_INET;
-	scope_of(address, p->out);
+	scope_of(address, ROOTS, p->out);
 	memcpy(p->in, p->out, ID_MAX);
 	if (getrandom(p->out + 2 * LABEL, LABEL, 0) != LABEL)
 		return NULL;
@@ -88,7 +78,7 @@ struct peer *peer_from(int fd, struct sock *s, const uint8_t *id)
 	for (p = s->peers; p < s->peers + PEERS_MAX; p++)
 		if (p->is_used && !memcmp(p->in, id, ID_MAX))
 			return p;
-	if (!s->bound.sin_port)
+	if (!s->bound.sin6_port)
 		return NULL;
 	p = place(fd, s);
 	p->is_used = true;
@@ -96,10 +86,7 @@ struct peer *peer_from(int fd, struct sock *s, const uint8_t *id)
 	memcpy(p->in, id, ID_MAX);
 	memcpy(p->out, id, ID_MAX);
 	sha256_label(id, ID_MAX, p->out + 2 * LABEL);
-	// An address that nobody has (class E), made of the client's label.
-	p->address.sin_family = AF_INET;
-	p->address.sin_addr.s_addr = htonl(0xF0000000u | (uint32_t)id[16] << 16 | (uint32_t)id[17] << 8 | id[18]);
-	p->address.sin_port = htons((uint16_t)(1024 + (((unsigned)id[19] << 8 | id[20]) % 60000)));
+	client_place(id, ROOTS, &p->address);
 	(void)say(fd, PUBLISH_ITEM, p->out, 3, NULL, 0);
 	return p;
 }

@@ -63,20 +63,54 @@ started+=($!)
 until_true "grep -qs 'SHALL IT BE LOUD' '$work/answer'"
 echo "both ways: ok"
 
-# With a server of another make: both derive the same way back.
-PYTHONPATH="$here/../python" python3 - "unix://$work/one.sock" <<'PYTHON' 2>"$work/other.log" &
+other() { # HOST PORT: a server of another make, which turns one datagram round
+  PYTHONPATH="$here/../python" python3 - "unix://$work/one.sock" "$@" <<'PYTHON' 2>"$work/other.log" &
 import sys
 from onym.push.datagram import Server, address
 
-with Server(address("10.0.0.5", 7003), sys.argv[1]) as server:
+with Server(address(sys.argv[2], int(sys.argv[3])), sys.argv[1]) as server:
     question, peer = server.recvfrom(30)
     server.sendto(question[::-1], peer)
     server.recvfrom(5)
 PYTHON
+  started+=($!)
+}
+turned() { # SOCAT-ADDRESS: which comes back turned round
+  printf '%s' "$1" | at two 10.0.0.6,fd00::6 socat -T 20 -t 20 - "$1" >"$work/turned" 2>"$work/turn.log" &
+  started+=($!)
+  until_true "grep -qsF '$(rev <<<"$1")' '$work/turned'"
+}
+
+# Both makes derive the same scopes and ways back; a mapped address is the peer of IPv4.
+other 10.0.0.5 7003
+other 10.0.0.9 7005
+other fd00::9 7006
+turned UDP4-SENDTO:10.0.0.5:7003
+turned "UDP6-SENDTO:[::ffff:10.0.0.9]:7005"
+turned "UDP6-SENDTO:[fd00::9]:7006"
+echo "with another make, mapped addresses, IPv6: ok"
+
+# Over IPv6, and a server of both families: that of IPv4 is known by its mapped address.
+at one 10.0.0.7,fd00::7 python3 - <<'PYTHON' >"$work/both" 2>"$work/both.log" &
+import socket
+
+server = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+server.bind(("::", 7004))
+for _ in range(2):
+    question, peer = server.recvfrom(9000)
+    print(peer[0], flush=True)
+    server.sendto(question.swapcase(), peer)
+PYTHON
 started+=($!)
-printf 'abc' | at two 10.0.0.6 socat -T 20 -t 20 - UDP4-SENDTO:10.0.0.5:7003 >"$work/turned" 2>"$work/turn.log" &
+echo "in Six" | at two fd00::8 socat -T 20 -t 20 - "UDP6-SENDTO:[fd00::7]:7004" >"$work/six" 2>"$work/six.log" &
 started+=($!)
-until_true "grep -qs cba '$work/turned'"
-echo "with another make: ok"
+until_true "grep -qs 'IN sIX' '$work/six'"
+grep -q '^100::' "$work/both" || { echo "FAILED: the peer's address is $(cat "$work/both")"; exit 1; }
+echo "in Four" | at two 10.0.0.8 socat -T 20 -t 20 - UDP4-SENDTO:10.0.0.7:7004 >"$work/four" 2>"$work/four.log" &
+started+=($!)
+until_true "grep -qs 'IN fOUR' '$work/four'"
+grep -q '^::ffff:240' "$work/both" || { echo "FAILED: the peer's address is $(cat "$work/both")"; exit 1; }
+echo "IPv6 and both: ok"
 
 PYTHONPATH="$here/../python" python3 "$here/played.py" "$work/libonym_udp.so" "$work"

@@ -5,7 +5,7 @@ import random
 import threading
 import unittest
 
-from onym.push.datagram import ROOT, Client, Server, address, way_back
+from onym.push.datagram import ROOT, ROOT_IPV6, Client, Server, address, way_back
 from test_daemon import LONG, PROGRAM, daemon
 
 BLOCK = 1200
@@ -54,7 +54,12 @@ class AddressTest(unittest.TestCase):
         back = way_back(item)
         self.assertEqual(back.parent, scope)
         self.assertEqual(back.last.octets, hashlib.sha256(item.octets).digest()[:8])
-        for wrong in ("1.2.3", "1.2.3.256", "::1"):
+        six = bytes.fromhex("fd00000000000000000000000000000114e9")
+        label = hashlib.sha256(six).digest()[:8]
+        self.assertEqual(address("fd00::1", 5353).octets, ROOT_IPV6.octets + label)
+        self.assertEqual(address("::ffff:10.1.2.3", 5353), scope)
+        self.assertEqual(address("fe80::1%eth0", 1), address("fe80::1", 1))
+        for wrong in ("1.2.3", "1.2.3.256", "::g"):
             with self.assertRaises(ValueError):
                 address(wrong, 1)
 

@@ -9,6 +9,7 @@ datagram that finds no room is gone.
 from __future__ import annotations
 
 import hashlib
+import ipaddress
 import secrets
 import time
 from collections import OrderedDict, deque
@@ -28,7 +29,9 @@ from onym.push.ident import LABEL, Id
 from onym.push.message import Status, Strategy
 
 ROOT = Id.parse("/5544500000000000")
-"""The root scope of addresses: the letters UDP."""
+"""The root scope of addresses of IPv4: the letters UDP."""
+ROOT_IPV6 = Id.parse("/5544503600000000")
+"""The root scope of addresses of IPv6: the letters UDP6."""
 PEERS_MAX = 1024
 """Clients of a server; the one that was silent for longest makes room."""
 WAITING_MAX = 64
@@ -36,11 +39,13 @@ WAITING_MAX = 64
 
 
 def address(host: str, port: int) -> Id:
-    """The scope that stands for an IPv4 address and port."""
-    octets = bytes(int(part) for part in host.split("."))
-    if len(octets) != 4:
-        raise ValueError(f"{host!r} is no IPv4 address")
-    return ROOT / (octets + port.to_bytes(2, "big") + b"\0\0")
+    """The scope that stands for an address and port; a mapped address is the one of IPv4."""
+    place = ipaddress.ip_address(host.partition("%")[0])
+    place = getattr(place, "ipv4_mapped", None) or place
+    octets = place.packed + port.to_bytes(2, "big")
+    if place.version == 4:
+        return ROOT / (octets + b"\0\0")
+    return ROOT_IPV6 / hashlib.sha256(octets).digest()[:LABEL]
 
 
 def way_back(item: Id) -> Id:
