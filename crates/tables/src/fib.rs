@@ -4,6 +4,7 @@ use crate::FaceId;
 use crate::hash::{NameHashes, Prefix};
 use crate::prefix_map::PrefixMap;
 use smallvec::SmallVec;
+use std::collections::HashMap;
 
 /// Where Interests under a prefix may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,13 +32,15 @@ pub enum FibError {
 pub struct Fib {
     map: PrefixMap<NextHops>,
     entries_max: usize,
+    /// Next hops over each face that has any.
+    over: HashMap<FaceId, usize>,
 }
 
 impl Fib {
     /// An empty FIB of at most `entries_max` prefixes.
     #[must_use]
     pub fn new(entries_max: usize) -> Self {
-        Self { map: PrefixMap::default(), entries_max }
+        Self { map: PrefixMap::default(), entries_max, over: HashMap::new() }
     }
 
     /// Prefixes with a next hop.
@@ -75,12 +78,16 @@ impl Fib {
                 hops.remove(at);
             }
             place(hops, hop);
+            if known.is_none() {
+                *self.over.entry(hop.face).or_default() += 1;
+            }
             return Ok(known.is_none());
         }
         if self.map.len() >= self.entries_max {
             return Err(FibError::Full(self.entries_max));
         }
         self.map.insert(prefix, SmallVec::from_buf([hop]));
+        *self.over.entry(hop.face).or_default() += 1;
         Ok(true)
     }
 
@@ -92,11 +99,20 @@ impl Fib {
         if hops.is_empty() {
             self.map.remove(prefix);
         }
+        if let Some(count) = self.over.get_mut(&face) {
+            *count -= 1;
+            if *count == 0 {
+                self.over.remove(&face);
+            }
+        }
         true
     }
 
-    /// Takes away every next hop over `face`. Visits the whole table.
+    /// Takes away every next hop over `face`. Visits the whole table when there is one.
     pub fn remove_face(&mut self, face: FaceId) {
+        if self.over.remove(&face).is_none() {
+            return;
+        }
         self.map.retain(|_, hops| {
             hops.retain(|h| h.face != face);
             !hops.is_empty()
@@ -251,6 +267,11 @@ mod tests {
                 }
                 prop_assert_eq!(fib.len(), model.len());
                 prop_assert_eq!(fib.iter().count(), model.len());
+                let mut over = HashMap::new();
+                for face in model.values().flat_map(BTreeMap::keys) {
+                    *over.entry(FaceId(*face)).or_default() += 1;
+                }
+                prop_assert_eq!(&fib.over, &over, "else a face that is gone stays a next hop");
             }
         }
     }

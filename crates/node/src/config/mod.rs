@@ -10,6 +10,7 @@ mod reload;
 mod schema;
 
 pub use reference::reference;
+pub(crate) use reload::gone;
 pub use reload::{Changes, changes};
 pub use schema::*;
 

@@ -1,6 +1,8 @@
 //! What a new configuration changes, and whether a running node can take it over.
 
 use super::Config;
+use std::collections::HashMap;
+use std::hash::Hash;
 
 /// Keys that differ between two configurations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -100,6 +102,20 @@ pub fn changes(old: &Config, new: &Config) -> Changes {
     found
 }
 
+/// Entries of `old` that `new` does not have. Compared are those alone that have the same `key`: there
+/// may be a hundred thousand.
+pub(crate) fn gone<'a, T: PartialEq, K: Eq + Hash>(
+    old: &'a [T],
+    new: &'a [T],
+    key: impl Fn(&'a T) -> K,
+) -> impl Iterator<Item = &'a T> {
+    let mut kept: HashMap<K, Vec<&T>> = HashMap::new();
+    for entry in new {
+        kept.entry(key(entry)).or_default().push(entry);
+    }
+    old.iter().filter(move |entry| !kept.get(&key(entry)).is_some_and(|same| same.contains(entry)))
+}
+
 impl Config {
     /// This configuration with the values that `running` has for `keys`.
     pub(crate) fn keeping(self, running: &Self, keys: &[String]) -> Self {
@@ -150,5 +166,42 @@ fn compare(key: &str, old: &toml::Value, new: &toml::Value, found: &mut Changes)
     match Taken::of(key) {
         Taken::Live | Taken::NewFaces => found.live.push(key.to_owned()),
         Taken::Restart => found.restart.push(key.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::gone;
+    use std::cell::Cell;
+
+    /// An entry, and how often it was compared.
+    #[derive(Debug)]
+    struct Entry<'a>(usize, &'a Cell<usize>);
+
+    impl PartialEq for Entry<'_> {
+        fn eq(&self, other: &Self) -> bool {
+            self.1.set(self.1.get() + 1);
+            self.0 == other.0
+        }
+    }
+
+    /// Law: what is gone is found by a comparison for each entry that there was, however many there are.
+    #[test]
+    fn each_entry_is_compared_with_those_of_its_key() {
+        for count in [10, 1000] {
+            let compared = Cell::new(0);
+            let entries = |from| (from..from + count).map(|n| Entry(n, &compared)).collect();
+            let (old, new): (Vec<_>, Vec<_>) = (entries(0), entries(3));
+            let gone: Vec<_> = gone(&old, &new, |entry| entry.0).map(|entry| entry.0).collect();
+            assert_eq!(gone, [0, 1, 2]);
+            assert_eq!(compared.get(), count - 3);
+        }
+    }
+
+    #[test]
+    fn an_entry_that_changed_is_gone_beside_others_of_its_key() {
+        let (old, new) = ([("a", 1), ("a", 2), ("b", 1)], [("a", 2), ("a", 3), ("b", 1)]);
+        let gone: Vec<_> = gone(&old, &new, |entry| entry.0).collect();
+        assert_eq!(gone, [&("a", 1)]);
     }
 }

@@ -6,14 +6,16 @@ use super::faces::NewFace;
 use super::plane::Plane;
 use super::push::is_awaited;
 use super::target::{Target, resolve};
-use crate::config::{Changes, Config, StaticFace, StaticRoute, changes};
+use crate::config::{Changes, Config, StaticFace, changes, gone};
 use crate::mgmt::host::FaceProps;
 use crate::names;
 use crate::shard::Order;
 use onym_tables::FaceId;
 use onym_tables::fib::NextHop;
+use onym_wire::faceuri::FaceUri;
 use onym_wire::mgmt::{FACE_CONGESTION_MARKING, FACE_RELIABILITY, Persistency};
 use onym_wire::name::Name;
+use std::collections::HashSet;
 
 /// Cost of a route to management where the routes of applications go first.
 const COST_LAST: u64 = u32::MAX as u64;
@@ -164,7 +166,7 @@ impl<'a> Applier<'a> {
         let plane = &mut *self.plane;
         let new = &plane.settings.config;
         plane.routes.withdraw(&plane.shards, &plane.faces, old, new);
-        let gone = old.face.iter().filter(|f| !new.face.contains(f));
+        let gone = gone(&old.face, &new.face, |face| &face.uri);
         let gone = gone.filter_map(|f| plane.faces.to(&resolve(&f.uri).ok()?.to_string()));
         for id in gone.collect::<Vec<_>>() {
             plane.face_remove(id, "no longer in the configuration");
@@ -175,45 +177,43 @@ impl<'a> Applier<'a> {
     }
 
     fn faces_and_routes(&mut self) -> Result<(), String> {
-        for face in self.plane.settings.config.face.clone() {
-            self.face(&face)?;
+        let config = &self.plane.settings.config;
+        let (faces, routes) = (config.face.clone(), config.route.clone());
+        // Some of them are not there before their connection is.
+        let mut made = HashSet::new();
+        for face in &faces {
+            made.insert(self.face(face)?);
         }
-        for route in self.plane.settings.config.route.clone() {
-            self.face_of_route(&route)?;
+        for route in &routes {
+            let uri = resolve(&route.via).map_err(|e| format!("route: {e}"))?.to_string();
+            // A route over a URI that is no face yet makes a permanent one.
+            if self.plane.faces.to(&uri).is_none() && !made.contains(&uri) {
+                self.face(&StaticFace::permanent(&route.via))?;
+            }
         }
+        self.plane.reconnect(self.io);
         self.plane.apply_routes();
         Ok(())
     }
 
-    fn face(&mut self, face: &StaticFace) -> Result<(), String> {
+    /// Makes a face that is not there yet; where it leads. A permanent one is its record only: its
+    /// transport follows when faces are looked over for those to connect, all of them at once.
+    fn face(&mut self, face: &StaticFace) -> Result<String, String> {
         let uri = resolve(&face.uri).map_err(|e| format!("face: {e}"))?;
-        if let Some(id) = self.plane.faces.to(&uri.to_string()) {
+        let to = uri.to_string();
+        if let Some(id) = self.plane.faces.to(&to) {
             self.plane.faces.keep(id, face.persistency, Target::of(uri));
-            return Ok(());
+            return Ok(to);
         }
         // Not before: it begins a new capture file.
         let target = Target::of_config(face).map_err(|e| format!("face: {e}"))?;
         let new = NewFace { target: Some(target.clone()), ..new_face(face) };
         if face.persistency == Persistency::Permanent {
-            // Its record comes first; the transport follows when the other end is there.
             self.plane.face_add(new)?;
-            self.plane.reconnect(self.io);
-            return Ok(());
+            return Ok(to);
         }
         let made = self.plane.face_create(self.io, target, Asked::Config, new);
-        made.map(drop).map_err(|e| format!("face: {}: {e:?}", face.uri))
-    }
-
-    /// A route over a URI that is no face yet makes a permanent one.
-    fn face_of_route(&mut self, route: &StaticRoute) -> Result<(), String> {
-        let uri = resolve(&route.via).map_err(|e| format!("route: {e}"))?.to_string();
-        let mut faces = self.plane.settings.config.face.iter();
-        if self.plane.faces.to(&uri).is_some()
-            || faces.any(|f| resolve(&f.uri).is_ok_and(|u| u.to_string() == uri))
-        {
-            return Ok(());
-        }
-        self.face(&StaticFace::permanent(&route.via))
+        made.map(|_| to).map_err(|e| format!("face: {}: {e:?}", face.uri))
     }
 
     /// Makes the faces of the links of the configuration that are not there yet.
@@ -225,17 +225,21 @@ impl<'a> Applier<'a> {
             return Ok(());
         }
         let links = self.plane.settings.config.push.link.clone();
+        let mut leads: Vec<FaceUri> = Vec::new();
         for link in &links {
             let wrong = |e: String| format!("push.link: {}: {e}", link.face);
             let uri = resolve(&link.face).map_err(wrong)?;
-            let is_awaited = is_awaited(&uri);
-            if !is_awaited {
+            if !is_awaited(&uri) {
                 // One that the neighbour made by sending first is kept, too.
                 self.face(&StaticFace::permanent(&link.face)).map_err(wrong)?;
             }
-            let Some(push) = &self.plane.push else { continue };
-            let faces = &self.plane.faces;
-            if is_awaited {
+            leads.push(uri);
+        }
+        self.plane.reconnect(self.io);
+        let Some(push) = &self.plane.push else { return Ok(()) };
+        let faces = &self.plane.faces;
+        for (link, uri) in links.iter().zip(leads) {
+            if is_awaited(&uri) {
                 push.link_awaited(link, faces, &links);
             } else if let Some(record) = faces.to(&uri.to_string()).and_then(|id| faces.get(id)) {
                 push.link(record, &links);
@@ -258,4 +262,65 @@ fn new_face(face: &StaticFace) -> NewFace {
     }
     let queue_bytes_max = face.queue_bytes_max;
     NewFace { props, queue_bytes_max, ..NewFace::of(None, face.persistency) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::Applier;
+    use crate::config::Config;
+    use crate::control::{Control, Parts, REQUESTS_MAX, work};
+    use crate::exported::Exported;
+    use crate::shard::ShardPort;
+    use onym_engine::{Bell, Clock, mailbox};
+    use std::fmt::Write as _;
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    /// How many faces were looked at for those to connect, and how many URIs were resolved, while a
+    /// node without shards applied `faces` faces, as many routes over each of two of them, and as many
+    /// over faces of their own.
+    fn work_of(faces: usize) -> [usize; 2] {
+        let uri = |n: usize| format!("udp4://127.0.0.1:{}", 20_000 + n);
+        let mut text = "shards = 1\n".to_owned();
+        for n in 0..faces {
+            let (own, next) = (uri(n), uri((n + 1) % faces));
+            writeln!(text, "[[face]]\nuri = \"{own}\"").unwrap();
+            for (prefix, via) in [("a", &own), ("b", &next), ("c", &uri(faces + n))] {
+                writeln!(text, "[[route]]\nprefix = \"/{n}/{prefix}\"\nvia = \"{via}\"").unwrap();
+            }
+        }
+        let bell = Bell::new().unwrap();
+        let (requests, inbox) = mailbox(&bell, REQUESTS_MAX);
+        // A shard that ended: what it is told is nobody's work.
+        let port = ShardPort::new(mailbox(&bell, 1).0);
+        let parts = Parts {
+            clock: Clock::start(),
+            config: Config::parse(&text, "test").unwrap(),
+            origin: PathBuf::from("test"),
+            ports: vec![port],
+            push: None,
+            disk: None,
+            reports: Vec::new(),
+            mailbox: inbox,
+            exported: Arc::new(Exported::default()),
+        };
+        let mut control = Control::engine(parts).unwrap();
+        let count = || [work::LOOKED_AT.get(), work::RESOLVED.get()];
+        let before = count();
+        let (plane, io) = (&mut control.driver.plane, &mut control.io);
+        Applier::new(plane, io).faces_and_routes().unwrap();
+        assert_eq!(plane.faces.ids().len(), 2 * faces);
+        drop(requests);
+        let after = count();
+        [after[0] - before[0], after[1] - before[1]]
+    }
+
+    /// Law: what a start does for each face and route does not grow with their number.
+    #[test]
+    fn a_start_with_twice_the_faces_and_routes_is_twice_the_work() {
+        let [looked_at, resolved] = work_of(20);
+        assert_eq!(looked_at, 40, "each once");
+        assert_eq!(work_of(40), [2 * looked_at, 2 * resolved]);
+    }
 }

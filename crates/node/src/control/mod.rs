@@ -190,3 +190,16 @@ fn random() -> u64 {
     onym_crypto::SystemEntropy.fill(&mut octets);
     u64::from_le_bytes(octets)
 }
+
+/// What tests count of the work that this thread did.
+#[cfg(test)]
+mod work {
+    use std::cell::Cell;
+
+    thread_local! {
+        /// Records of faces that were looked at for those to connect.
+        pub(super) static LOOKED_AT: Cell<usize> = const { Cell::new(0) };
+        /// URIs that were brought to their canonical form.
+        pub(super) static RESOLVED: Cell<usize> = const { Cell::new(0) };
+    }
+}

@@ -253,7 +253,10 @@ impl Plane {
         match asked {
             None => {}
             Some(Asked::Config) => match result {
-                Ok(_) => self.apply_routes(),
+                Ok(face) => {
+                    let now = self.clock.now();
+                    self.routes.arrived(&self.shards, &self.faces, now, face);
+                }
                 Err(error) => {
                     tracing::error!(?error, "a face of the configuration was not created")
                 }
@@ -287,6 +290,8 @@ impl Plane {
     pub(super) fn face_remove(&mut self, id: FaceId, reason: &str) -> bool {
         let Some(owner) = self.faces.get(id).map(|record| record.owner) else { return false };
         self.faces.log(self.clock.now(), id, "face closed", reason);
+        // By name, and first: who forgets a face that has next hops looks for them in the whole FIB.
+        self.routes.remove_face(&self.shards, &self.faces, id);
         if let Some(counters) = self.shards.face_close(owner, id) {
             self.faces.gone.add(&counters);
         }
@@ -295,7 +300,6 @@ impl Plane {
         }
         self.tell(id, Event::Destroyed);
         self.faces.leave(id);
-        self.routes.remove_face(&self.shards, &self.faces, id);
         true
     }
 

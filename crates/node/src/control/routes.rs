@@ -3,7 +3,7 @@
 use super::faces::Faces;
 use super::shards::{Shards, name_of};
 use super::target::resolve;
-use crate::config::{Config, StaticRoute};
+use crate::config::{Config, StaticRoute, gone};
 use crate::mgmt::host::{RouteSpec, TableError};
 use crate::mgmt::{Policy, Privilege, is_reserved, remaining_ms};
 use crate::rib::{COST_PREFIX_ANNOUNCEMENT, ORIGIN_PREFIX_ANNOUNCEMENT};
@@ -13,6 +13,7 @@ use onym_tables::{FaceId, Tick};
 use onym_wire::cert::PrefixAnnouncement;
 use onym_wire::name::{Name, NameRef};
 use onym_wire::{Data, NAME_COMPONENTS_MAX};
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// How long a route learned from Data lasts at most, in milliseconds.
@@ -30,12 +31,15 @@ pub(super) struct Routes {
     rib: Rib,
     /// For the announcements that Data brings.
     pub(super) policy: Policy,
+    /// Routes of the configuration over faces that are not there yet, by where they lead.
+    waiting: HashMap<String, Vec<StaticRoute>>,
 }
 
 impl Routes {
     /// No routes, with the bound of the configuration.
     pub(super) fn new(config: &Config, policy: Policy) -> Self {
-        Self { rib: Rib::new(config.tables.rib_routes_max), policy }
+        let rib = Rib::new(config.tables.rib_routes_max);
+        Self { rib, policy, waiting: HashMap::new() }
     }
 
     /// How many there are.
@@ -238,43 +242,56 @@ impl Routes {
 
     // ----- the configuration
 
-    /// Registers the routes of the configuration whose faces exist.
+    /// Registers the routes of the configuration whose faces exist; the others wait for theirs.
     pub(super) fn apply(&mut self, shards: &Shards, faces: &Faces, now: Tick, config: &Config) {
+        self.waiting.clear();
         for route in &config.route {
-            let Some(Static { name, face }) = Static::of(route, faces) else { continue };
-            let spec = RouteSpec {
-                name,
-                face,
-                origin: ORIGIN_STATIC,
-                cost: route.cost,
-                flags: u64::from(route.inherit) | u64::from(route.capture) << 1,
-                expiration_ms: None,
-            };
-            if let Err(error) = self.add(shards, faces, now, spec, None) {
-                tracing::error!(prefix = %route.prefix, via = %route.via, ?error, "route refused");
+            let Ok(uri) = resolve(&route.via).map(|uri| uri.to_string()) else { continue };
+            match faces.to(&uri) {
+                Some(face) => self.add_static(shards, faces, now, route, face),
+                None => self.waiting.entry(uri).or_default().push(route.clone()),
             }
+        }
+    }
+
+    /// A face of the configuration is there: registers the routes that wait for it.
+    pub(super) fn arrived(&mut self, shards: &Shards, faces: &Faces, now: Tick, face: FaceId) {
+        let record = faces.get(face);
+        let waiting = record.and_then(|record| self.waiting.remove(&record.remote));
+        for route in waiting.unwrap_or_default() {
+            self.add_static(shards, faces, now, &route, face);
+        }
+    }
+
+    fn add_static(
+        &mut self,
+        shards: &Shards,
+        faces: &Faces,
+        now: Tick,
+        route: &StaticRoute,
+        face: FaceId,
+    ) {
+        let Ok(name) = route.prefix.parse() else { return };
+        let spec = RouteSpec {
+            name,
+            face,
+            origin: ORIGIN_STATIC,
+            cost: route.cost,
+            flags: u64::from(route.inherit) | u64::from(route.capture) << 1,
+            expiration_ms: None,
+        };
+        if let Err(error) = self.add(shards, faces, now, spec, None) {
+            tracing::error!(prefix = %route.prefix, via = %route.via, ?error, "route refused");
         }
     }
 
     /// Removes the routes of `old` that `new` does not have.
     pub(super) fn withdraw(&mut self, shards: &Shards, faces: &Faces, old: &Config, new: &Config) {
-        for route in old.route.iter().filter(|r| !new.route.contains(r)) {
-            if let Some(Static { name, face }) = Static::of(route, faces) {
+        for route in gone(&old.route, &new.route, |route| (&route.prefix, &route.via)) {
+            let to = resolve(&route.via).ok().and_then(|uri| faces.to(&uri.to_string()));
+            if let (Some(face), Ok(name)) = (to, route.prefix.parse::<Name>()) {
                 self.remove(shards, faces, name.as_ref(), face, ORIGIN_STATIC);
             }
         }
-    }
-}
-
-/// A route of the configuration over a face that exists.
-struct Static {
-    name: Name,
-    face: FaceId,
-}
-
-impl Static {
-    fn of(route: &StaticRoute, faces: &Faces) -> Option<Self> {
-        let face = faces.to(&resolve(&route.via).ok()?.to_string())?;
-        Some(Self { name: route.prefix.parse().ok()?, face })
     }
 }

@@ -106,6 +106,8 @@ pub(super) fn ip_of(uri: &FaceUri) -> Option<IpAddr> {
 
 /// The canonical form of `text`; host names are looked up, which may take seconds.
 pub(super) fn resolve(text: &str) -> Result<FaceUri, String> {
+    #[cfg(test)]
+    super::work::RESOLVED.with(|count| count.set(count.get() + 1));
     let uri: FaceUri = text.parse().map_err(|e| format!("{e}"))?;
     if let Some(canonical) = uri.canonical() {
         return Ok(canonical);

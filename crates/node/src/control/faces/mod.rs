@@ -19,6 +19,7 @@ use onym_face::Transport;
 use onym_tables::{FaceId, Tick};
 use onym_wire::mgmt::{Persistency, Scope};
 use room::Room;
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -26,8 +27,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Faces {
     records: BTreeMap<FaceId, Record>,
-    /// The face that leads to each remote URI.
-    by_remote: HashMap<String, FaceId>,
+    /// The faces that lead to each remote URI, the oldest first.
+    by_remote: HashMap<String, SmallVec<[FaceId; 1]>>,
     /// Faces of peers on listeners without connections.
     by_origin: HashMap<Origin, FaceId>,
     /// Faces by the shard that does their I/O.
@@ -86,7 +87,7 @@ impl Faces {
 
     /// The face that leads to `remote`; the oldest when there are several.
     pub(super) fn to(&self, remote: &str) -> Option<FaceId> {
-        self.by_remote.get(remote).copied()
+        self.by_remote.get(remote)?.first().copied()
     }
 
     /// The face that was made for the peer.
@@ -106,6 +107,8 @@ impl Faces {
 
     /// Permanent faces that are down and whose time to be connected again has come.
     pub(super) fn due(&self, now: Tick) -> Vec<FaceId> {
+        #[cfg(test)]
+        super::work::LOOKED_AT.with(|count| count.set(count.get() + self.records.len()));
         self.iter().filter(|r| r.reconnect <= now).map(|r| r.id).collect()
     }
 
@@ -166,8 +169,9 @@ impl Faces {
         self.next = self.next.max(FaceId(record.id.0 + 1));
         self.room.enter(&record);
         self.per_shard[record.owner] += 1;
-        // The first one that leads somewhere is the one that is meant.
-        self.by_remote.entry(record.remote.clone()).or_insert(record.id);
+        // Faces on several interfaces may lead to the same address.
+        let there = self.by_remote.entry(record.remote.clone()).or_default();
+        there.insert(there.partition_point(|id| *id < record.id), record.id);
         if let Some(origin) = record.origin {
             self.by_origin.insert(origin, record.id);
         }
@@ -182,13 +186,10 @@ impl Faces {
         if let Some(origin) = record.origin {
             self.by_origin.remove(&origin);
         }
-        if self.by_remote.get(&record.remote) == Some(&id) {
-            self.by_remote.remove(&record.remote);
-            // Faces on several interfaces may lead to the same address.
-            if record.is_datagram()
-                && let Some(other) = self.records.values().find(|r| r.remote == record.remote)
-            {
-                self.by_remote.insert(record.remote.clone(), other.id);
+        if let Some(there) = self.by_remote.get_mut(&record.remote) {
+            there.retain(|other| *other != id);
+            if there.is_empty() {
+                self.by_remote.remove(&record.remote);
             }
         }
         Some(record)
