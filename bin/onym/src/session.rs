@@ -94,6 +94,7 @@ pub(crate) fn failure(error: Error) -> anyhow::Error {
             "start one with `onym daemon`, or name another with `--node URI` or NDN_CLIENT_TRANSPORT",
         ),
         Error::Disconnected(_) => (Exit::NoNode, "look at the node's log; start it again"),
+        error if is_full(error) => (Exit::Refused, FULL),
         Error::Unanswered { name, why: Unanswered::Nack(_) } if is_localhop(name) => {
             (Exit::Refused, NOT_OUTSIDE)
         }
@@ -119,6 +120,7 @@ fn unanswered(why: Unanswered) -> (Exit, &'static str) {
             Exit::NotFound,
             "a producer is there, but has nothing of exactly this name: `onym peek -P NAME` takes what is below it",
         ),
+        Unanswered::Nack(NackReason::CONGESTION) => (Exit::Refused, CONGESTED),
         Unanswered::Nack(_) => (Exit::Refused, "try again later, or ask the producer"),
         Unanswered::Disconnected => (Exit::NoNode, "look at the node's log; start it again"),
         _ => (
@@ -126,6 +128,34 @@ fn unanswered(why: Unanswered) -> (Exit, &'static str) {
             "is the producer running and its prefix routed here? see `onym explain NAME`",
         ),
     }
+}
+
+/// What to do when the node takes no more Interests, not even for management.
+const FULL: &str = "the node holds as many pending Interests as it may (`pit_full`), or as many of this \
+                    face (`pit_share`): try again when some have ended, stop who asks for what nobody \
+                    answers, or raise `pit.entries_max` and `pit.bytes_max`";
+
+/// The same of a node that may be another one.
+const CONGESTED: &str = "a node has no room for more Interests (`pit_full`, `pit_share`), or its link for \
+                         more packets (`congestion`): try again later; `onym top --why` there says which";
+
+/// Whether the node itself answered a question to management by a Nack Congestion.
+fn is_full(error: &Error) -> bool {
+    let (is_management, why) = match error {
+        Error::Unanswered { name, why } => (is_of_management(name), *why),
+        Error::Fetch(FetchError::NotFound { name, why }) => (is_of_management(name), *why),
+        Error::Fetch(FetchError::Refused { name, reason, .. }) => {
+            (is_of_management(name), Unanswered::Nack(*reason))
+        }
+        Error::NoAnswer { why, .. } => (true, *why),
+        Error::NotRegistered { why: NotRegistered::Unanswered(why), .. } => (true, *why),
+        _ => return false,
+    };
+    is_management && why == Unanswered::Nack(NackReason::CONGESTION)
+}
+
+fn is_of_management(name: &Name) -> bool {
+    is_first(name, b"localhost") || is_localhop(name)
 }
 
 /// What to do when a node on another machine does not answer management.
@@ -201,5 +231,47 @@ fn fetch_failed(error: &FetchError) -> (Exit, &'static str) {
             "somebody else may have published under this name; see whom with `onym peek NAME --verbose`",
         ),
         _ => (Exit::Failed, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Law: a Nack Congestion is told as want of room, and never as want of a right; another Nack keeps
+    /// its advice.
+    #[test]
+    fn a_full_node_is_not_told_as_one_that_refuses() {
+        let name = |text: &str| text.parse::<Name>().expect("a name");
+        let errors = |reason| {
+            let why = Unanswered::Nack(reason);
+            let prefix = name("/a");
+            let not_registered = NotRegistered::Unanswered(why);
+            let management = name("/localhost/onym/top");
+            [
+                Error::NoAnswer { command: "faces/create".into(), why },
+                Error::Unanswered { name: name("/localhop/nfd/rib"), why },
+                Error::NotRegistered { prefix, why: not_registered },
+                FetchError::NotFound { name: management.clone(), why }.into(),
+                FetchError::Refused { name: management, segment: 1, reason }.into(),
+            ]
+        };
+        let told = |error: Error| {
+            let report = failure(error);
+            let failure = report.downcast_ref::<Failure>().expect("it is one");
+            format!("{failure:?}")
+        };
+        for error in errors(NackReason::CONGESTION) {
+            let told = told(error);
+            assert!(told.contains("Congestion") && told.contains("pit_full"), "{told}");
+            assert!(!told.contains("managed") && !told.contains("rib.localhop"), "{told}");
+        }
+        for error in errors(NackReason::NO_ROUTE) {
+            let told = told(error);
+            assert!(!told.contains("pit_full"), "{told}");
+        }
+        let why = Unanswered::Nack(NackReason::CONGESTION);
+        let told = told(FetchError::NotFound { name: name("/videos/one"), why }.into());
+        assert!(told.contains("a node has no room"), "{told}");
     }
 }

@@ -434,3 +434,30 @@ fn each_reason_is_named_when_it_happens() {
         assert!(missing.is_empty(), "{missing:?}");
     });
 }
+
+/// Law: a node whose PIT is full says so to whoever orders something, and not that a right is missing.
+/// Questions say the same after seven tries: a test of `session`.
+#[test]
+fn a_full_table_of_pending_interests_is_told_as_that() {
+    let place = Place::new();
+    // Kept, so that what was sent to it stays unanswered and is not refused.
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let silent_uri = format!("udp4://{}", silent.local_addr().unwrap());
+    let _daemon = place.daemon(&["pit.entries_max=64", "faces.udp.listen=127.0.0.1:0"]);
+    assert_eq!(place.run(&["route", "add", "/gone", "--via", &silent_uri]).code, 0);
+    // One each, so that nobody has more than its share.
+    let fill = |number| {
+        let app = application(&place);
+        push(&app, &interest(&format!("/gone/{number}"), 600_000));
+        app
+    };
+    let _apps: Vec<_> = (0..80).map(fill).collect();
+    let mut told = String::new();
+    wait_until("the table is full", || {
+        told = place.run(&["route", "add", "/more", "--via", &silent_uri]).err;
+        !told.is_empty()
+    });
+    assert!(told.contains("Nack, reason Congestion"), "{told}");
+    assert!(told.contains("`pit_full`") && told.contains("pit.entries_max"), "{told}");
+    assert!(!told.contains("own machine") && !told.contains("authorize"), "{told}");
+}
