@@ -461,3 +461,31 @@ fn a_full_table_of_pending_interests_is_told_as_that() {
     assert!(told.contains("`pit_full`") && told.contains("pit.entries_max"), "{told}");
     assert!(!told.contains("own machine") && !told.contains("authorize"), "{told}");
 }
+
+/// Law: what a filter of `onym top` shows is looked for among all faces, not among those that are told
+/// without it; how many there are is said.
+#[test]
+fn a_filter_finds_a_face_that_is_not_among_the_first() {
+    let place = Place::new();
+    let uri = |port| format!("udp4://127.0.0.1:{port}");
+    let faces: Vec<_> = (1..=20).map(|port| format!("{{uri=\"{}\"}}", uri(port))).collect();
+    let faces = format!("face=[{}]", faces.join(","));
+    let _daemon = place.daemon(&["faces.udp.listen=127.0.0.1:0", &faces]);
+    let first = ["top", "--once", "--every", "200", "--faces", "1", "--order", "face"];
+    let of = |filter: &[&str]| place.json(&[&first[..], filter].concat());
+    let all = of(&[]);
+    assert_eq!(all["faces"].as_array().unwrap().len(), 1);
+    assert_ne!(all["faces"][0]["uri"], uri(13), "another one is the first");
+    assert_eq!(all["faces_found"], all["faces_count"]);
+    let found = of(&["--filter", &uri(13)]);
+    assert_eq!((&found["faces_found"], &found["faces"][0]["uri"]), (&1.into(), &uri(13).into()));
+    assert_eq!(found["faces_count"], all["faces_count"], "of {all}");
+    assert_eq!(of(&["--filter", "a&b=%26"])["faces_found"], 0, "no key of the question");
+
+    // The fourth viewer: no more are answered at a time.
+    let count = &all["faces_count"];
+    let mut screen = Screen::start(&place, &["top", "--every", "200", "--faces", "1"]);
+    screen.wait_for(&[&format!("the first 1 of {count}")]);
+    screen.press("/127.0.0.1:13");
+    screen.wait_for(&[&uri(13), &format!("1 with 127.0.0.1:13, of {count}")]);
+}

@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
   onym top
   onym top --order rtt
   onym top --once --json | jq '.faces[0]'
+  onym top --filter udp4
   onym top --why                what slows this node down, in sentences
 
 Keys: 1 faces, 2 prefixes, 3 tables and drops, 4 push, w why; arrows, PgUp and PgDn move, Enter shows a
@@ -43,9 +44,18 @@ pub(crate) struct Args {
     /// Order of faces.
     #[arg(long, value_name = "ORDER", default_value = "packets")]
     order: Order,
-    /// Faces to ask for.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=500))]
-    faces: u16,
+    /// Faces to ask for, the first ones in this order [default: 100, with --why 500]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=500))]
+    faces: Option<u16>,
+    /// Only faces with this in a URI or as their number, and prefixes with it.
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true,
+        conflicts_with = "why"
+    )]
+    filter: String,
     /// Components of the prefixes.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=8))]
     depth: u8,
@@ -57,16 +67,20 @@ pub(crate) struct Args {
 /// How often keys are looked for.
 const KEYS_EVERY: Duration = Duration::from_millis(50);
 
+/// Faces that are asked for by who looks for what slows a node down: as many as it tells.
+const FACES_WHY: u16 = 500;
+
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
-    let question = Question { order: args.order, faces: args.faces, depth: args.depth, face: None };
+    let faces = args.faces.unwrap_or(if args.why { FACES_WHY } else { 100 });
+    let text = args.filter;
+    let question = Question { order: args.order, faces, depth: args.depth, face: None, text };
     let every = Duration::from_millis(args.every);
+    if args.why {
+        return print_why(cx, &question, every);
+    }
     let mut source = Source::open(cx)?;
-    if args.once || args.why {
-        let [before, snapshot] = two(&mut source, &question, every)?;
-        if args.why {
-            let found = why::since(&snapshot, Some(&before));
-            return cx.print(&found, |found| why::text(found));
-        }
+    if args.once {
+        let [_, snapshot] = two(&mut source, &question, every)?;
         return cx.print(&snapshot, view::text);
     }
     if !std::io::stdout().is_terminal() {
@@ -75,6 +89,12 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
             .into());
     }
     live(source, question, every)
+}
+
+/// What slows the node down, in sentences.
+fn print_why(cx: &Context, question: &Question, every: Duration) -> anyhow::Result<()> {
+    let [before, now] = two(&mut Source::open(cx)?, question, every)?;
+    cx.print(&why::since(&now, Some(&before)), |found| why::text(found, &now))
 }
 
 /// What a viewer that stays is told: what goes on since it asked last, and what slows the node down.

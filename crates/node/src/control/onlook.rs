@@ -1,7 +1,7 @@
 //! Puts together what the shards recorded for `onym dump` and `onym top`.
 
 use super::status::Survey;
-use super::viewers::{Counted, PrefixShown, Rates};
+use super::viewers::{Counted, PREFIXES_MAX, PrefixShown, Rates};
 use super::{Io, Plane, remember};
 use crate::mgmt::host::FaceCounters;
 use crate::mgmt::look::{DumpQuestion, FaceOrder, Sight, TopQuestion};
@@ -64,7 +64,11 @@ struct Top {
     /// `/localhost/onym/status/node`.
     node: Value,
     faces_count: usize,
+    /// Faces that the question is about, of which the first ones are told.
+    faces_found: usize,
     faces: Vec<FaceRow>,
+    /// Prefixes that the question is about, of which the first ones are told.
+    prefixes_found: usize,
     prefixes: Vec<PrefixShown>,
     /// Why there are no prefixes.
     prefixes_hidden: Option<String>,
@@ -130,12 +134,18 @@ impl Onlooker<'_> {
         viewer.asked = now;
         let before = std::mem::replace(&mut viewer.faces, counted);
         let rates = Rates { seconds: interval.as_secs_f64() };
-        let (prefixes, prefixes_hidden) = match sight {
+        let (mut prefixes, prefixes_hidden) = match sight {
             Sight::Names => (viewer.prefixes(rates, &watched), None),
             Sight::Counts { why } => (Vec::new(), Some(why)),
         };
-        let after: Vec<(FaceId, Counted)> = viewer.faces.iter().map(|(id, c)| (*id, *c)).collect();
+        prefixes.retain(|row| row.prefix.contains(&question.text));
+        let prefixes_found = prefixes.len();
+        prefixes.truncate(PREFIXES_MAX);
+        let mut after: Vec<(FaceId, Counted)> =
+            viewer.faces.iter().map(|(id, c)| (*id, *c)).collect();
         let faces_count = after.len();
+        after.retain(|(id, _)| self.is_asked(question, *id));
+        let faces_found = after.len();
         let faces = self.faces(question, rates, &before, after, &watched);
         let mut survey = Survey { plane: self.plane, io: self.io };
         let node = survey.value();
@@ -149,7 +159,17 @@ impl Onlooker<'_> {
             vertices: push.vertices,
         });
         let interval_ms = u64::try_from(interval.as_millis()).unwrap_or_default();
-        let top = Top { interval_ms, node, faces_count, faces, prefixes, prefixes_hidden, push };
+        let top = Top {
+            interval_ms,
+            node,
+            faces_count,
+            faces_found,
+            faces,
+            prefixes_found,
+            prefixes,
+            prefixes_hidden,
+            push,
+        };
         serde_json::to_string(&top).map_err(|e| e.to_string())
     }
 
@@ -158,7 +178,18 @@ impl Onlooker<'_> {
         remember::counted(&self.plane.shards, faces)
     }
 
-    /// The rows of the faces that the question asks for.
+    /// Whether the question is about a face.
+    fn is_asked(&self, question: &TopQuestion, id: FaceId) -> bool {
+        let text = &question.text;
+        let has_text = || {
+            let record = self.plane.faces.get(id);
+            record.is_some_and(|r| r.remote.contains(text) || r.local.contains(text))
+                || id.0.to_string() == *text
+        };
+        question.face.is_none_or(|face| face == id) && (text.is_empty() || has_text())
+    }
+
+    /// The rows of the first ones of the faces that the question is about.
     fn faces(
         &self,
         question: &TopQuestion,
@@ -169,9 +200,6 @@ impl Onlooker<'_> {
     ) -> Vec<FaceRow> {
         let trips = round_trips(watched);
         let past = |id| before.get(&id).copied();
-        if let Some(face) = question.face {
-            after.retain(|(id, _)| *id == face);
-        }
         let weight = |(id, now): &(FaceId, Counted)| {
             // A face that came since began with nothing.
             let past = past(*id).unwrap_or_default();

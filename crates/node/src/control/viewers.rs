@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Viewers of `onym top` at the same time.
 const VIEWERS_MAX: usize = 4;
 /// Prefixes of an answer.
-const PREFIXES_MAX: usize = 100;
+pub(super) const PREFIXES_MAX: usize = 100;
 /// Standard deviations of a number that is told of samples; chance exceeds them once in twenty times.
 const DEVIATIONS: u64 = 2;
 
@@ -94,7 +94,7 @@ impl Watches {
 /// A prefix as a viewer is told, by samples. Rates are a second's.
 #[derive(Debug, Serialize)]
 pub(super) struct PrefixShown {
-    prefix: String,
+    pub(super) prefix: String,
     interests: f64,
     hits: f64,
     drops: f64,
@@ -196,7 +196,6 @@ impl Viewer {
         shown.sort_by(|a, b| {
             (b.interests + b.data).total_cmp(&(a.interests + a.data)).then(a.prefix.cmp(&b.prefix))
         });
-        shown.truncate(PREFIXES_MAX);
         shown
     }
 }

@@ -65,6 +65,9 @@ pub struct TopQuestion {
     pub order: FaceOrder,
     /// One face only.
     pub face: Option<FaceId>,
+    /// Only faces with this in one of their URIs or as their number, and prefixes with it; all when it
+    /// is empty.
+    pub text: String,
     /// Components of prefixes.
     pub depth: usize,
 }
@@ -135,7 +138,8 @@ impl TopQuestion {
     /// A sentence with the key.
     pub fn parse(question: &[u8]) -> Result<Self, String> {
         let order = FaceOrder::default();
-        let mut asked = Self { viewer: 0, faces: 50, order, face: None, depth: 2 };
+        let text = String::new();
+        let mut asked = Self { viewer: 0, faces: 50, order, face: None, text, depth: 2 };
         let usize =
             |key, value| number(key, value).map(|n| usize::try_from(n).unwrap_or(usize::MAX));
         for (key, value) in pairs(question)? {
@@ -143,6 +147,7 @@ impl TopQuestion {
                 "viewer" => asked.viewer = number(key, value)?,
                 "n" => {}
                 "faces" => asked.faces = usize(key, value)?.min(FACES_MAX),
+                "text" => asked.text = value.replace("%26", "&").replace("%25", "%"),
                 "depth" => asked.depth = usize(key, value)?.clamp(1, DEPTH_MAX),
                 "face" => {
                     let id = u32::try_from(number(key, value)?);
@@ -187,6 +192,8 @@ mod tests {
         let asked = TopQuestion::parse(b"viewer=7&n=3&faces=100000&order=rtt&depth=99").unwrap();
         assert_eq!((asked.viewer, asked.faces, asked.depth), (7, FACES_MAX, DEPTH_MAX));
         assert_eq!(asked.order, FaceOrder::RoundTrip);
+        let asked = TopQuestion::parse(b"viewer=7&text=a=b%26c%2526").unwrap();
+        assert_eq!(asked.text, "a=b&c%26");
         let asked = DumpQuestion::parse(b"viewer=1&face=300&kind=interest&last=1").unwrap();
         assert!(asked.is_last && asked.filter.face == Some(FaceId(300)));
         assert_eq!(history_since(b"since=77&n=1"), Ok(77));

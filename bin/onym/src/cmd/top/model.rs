@@ -16,13 +16,66 @@ pub(super) struct Snapshot {
     pub(super) interval_ms: u64,
     pub(super) node: Node,
     pub(super) faces_count: usize,
+    /// Faces that the question is about; not told by older nodes.
+    #[serde(default)]
+    pub(super) faces_found: Option<usize>,
     pub(super) faces: Vec<Face>,
+    #[serde(default)]
+    pub(super) prefixes_found: Option<usize>,
     #[serde(default)]
     pub(super) prefixes: Vec<Prefix>,
     #[serde(default)]
     pub(super) prefixes_hidden: Option<String>,
     #[serde(default)]
     pub(super) push: Option<Push>,
+    /// Only faces and prefixes with this were asked for.
+    #[serde(skip)]
+    pub(super) text: String,
+}
+
+impl Snapshot {
+    /// How many faces of how many there are were told and found.
+    pub(super) fn part_of_faces(&self) -> Part {
+        let told = self.faces.len();
+        Part {
+            told,
+            found: self.faces_found.unwrap_or(told).max(told),
+            all: Some(self.faces_count),
+        }
+    }
+
+    /// The same of prefixes.
+    pub(super) fn part_of_prefixes(&self) -> Part {
+        let told = self.prefixes.len();
+        Part { told, found: self.prefixes_found.unwrap_or(told).max(told), all: None }
+    }
+}
+
+/// What part of a list was told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    pub(super) told: usize,
+    /// What the question was about.
+    pub(super) found: usize,
+    /// What there is, where that is known.
+    pub(super) all: Option<usize>,
+}
+
+impl Part {
+    /// The part in words, for a list of those with `filter`; empty when it is everything.
+    pub(super) fn words(self, filter: &str) -> String {
+        let Self { told, found, all } = self;
+        let with = if filter.is_empty() { String::new() } else { format!(" with {filter}") };
+        let of = match all {
+            Some(all) if !filter.is_empty() => format!(", of {all}"),
+            _ => String::new(),
+        };
+        match told < found {
+            true => format!("the first {told} of {found}{with}{of}"),
+            false if filter.is_empty() => String::new(),
+            false => format!("{found}{with}{of}"),
+        }
+    }
 }
 
 /// The node since it started.
@@ -92,6 +145,11 @@ pub(super) struct Face {
 }
 
 impl Face {
+    /// Whether one of its URIs has `text` in it, or it is its number.
+    pub(super) fn has(&self, text: &str) -> bool {
+        self.uri.contains(text) || self.local_uri.contains(text) || self.face.to_string() == text
+    }
+
     /// Puts faces in order.
     #[allow(clippy::cast_precision_loss)]
     pub(super) fn sort(faces: &mut [Self], order: Order) {
@@ -180,6 +238,7 @@ pub(super) struct App {
 
 impl App {
     pub(super) fn new(question: Question) -> Self {
+        let filter = question.text.clone();
         Self {
             question,
             view: View::Faces,
@@ -187,7 +246,7 @@ impl App {
             before: None,
             trouble: None,
             is_paused: false,
-            filter: String::new(),
+            filter,
             is_typing: false,
             selected: 0,
             history: VecDeque::new(),
@@ -203,7 +262,8 @@ impl App {
         match answer {
             Ok(snapshot) => {
                 self.trouble = None;
-                if snapshot.interval_ms > 0 && self.question.face.is_none() {
+                let is_of_all = self.question.face.is_none() && snapshot.text.is_empty();
+                if snapshot.interval_ms > 0 && is_of_all {
                     let sum = |of: fn(&Face) -> f64| snapshot.faces.iter().map(of).sum::<f64>();
                     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                     let packets =
@@ -222,13 +282,8 @@ impl App {
 
     /// The faces that the filter lets through.
     pub(super) fn faces(&self) -> Vec<&Face> {
-        let fits = |face: &&Face| {
-            self.filter.is_empty()
-                || face.uri.contains(&self.filter)
-                || face.local_uri.contains(&self.filter)
-                || face.face.to_string() == self.filter
-        };
-        self.now.iter().flat_map(|now| &now.faces).filter(fits).collect()
+        let told = self.now.iter().flat_map(|now| &now.faces);
+        told.filter(|face| self.filter.is_empty() || face.has(&self.filter)).collect()
     }
 
     /// The prefixes that the filter lets through.
@@ -267,8 +322,34 @@ impl App {
         if was_alone { Reaction::Ask } else { Reaction::Nothing }
     }
 
+    /// What part of a list is shown, in words; `shown` rows of it fit the filter.
+    pub(super) fn part(&self, shown: usize, part: fn(&Snapshot) -> Part) -> String {
+        let Some(now) = &self.now else { return String::new() };
+        let part = part(now);
+        if now.text == self.filter {
+            return part.words(&self.filter);
+        }
+        // Until the node answers for this filter, or while no answer is taken.
+        match self.filter.is_empty() {
+            true => format!("{} with {}", part.told, now.text),
+            false => format!("{shown} with {} of {} that were told", self.filter, part.told),
+        }
+    }
+
     /// A key was pressed.
     pub(super) fn key(&mut self, key: KeyEvent) -> Reaction {
+        let reaction = self.press(key);
+        // Where a list is shown, the node looks for what has the text, among all that there is.
+        let is_list = matches!(self.view, View::Faces | View::Prefixes);
+        let text = if is_list { &self.filter[..] } else { "" };
+        if self.question.text == text || reaction == Reaction::End {
+            return reaction;
+        }
+        self.question.text = text.to_owned();
+        Reaction::Ask
+    }
+
+    fn press(&mut self, key: KeyEvent) -> Reaction {
         let is_interrupt =
             key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
         if is_interrupt {

@@ -52,10 +52,13 @@ pub(super) struct Question {
     pub(super) faces: u16,
     pub(super) depth: u8,
     pub(super) face: Option<u32>,
+    /// Only faces and prefixes with this; all when it is empty.
+    pub(super) text: String,
 }
 
 impl Default for Question {
     fn default() -> Self {
-        Self { order: Order::Packets, faces: 100, depth: 2, face: None }
+        let text = String::new();
+        Self { order: Order::Packets, faces: 100, depth: 2, face: None, text }
     }
 }

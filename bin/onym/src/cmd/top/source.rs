@@ -73,10 +73,14 @@ impl Source {
         if let Some(face) = question.face {
             text += &format!("&face={face}");
         }
+        if !question.text.is_empty() {
+            text += &format!("&text={}", question.text.replace('%', "%25").replace('&', "%26"));
+        }
         let mut name: Name = "/localhost/onym/top".parse().context("invariant: a name")?;
         name.append_generic(&text);
         let json = mgmt::fetch_dataset(&mut self.client, name).map_err(session::failure)?;
-        serde_json::from_slice(&json).context("the node's answer is not understood")
+        let told = serde_json::from_slice(&json).context("the node's answer is not understood")?;
+        Ok(Snapshot { text: question.text.clone(), ..told })
     }
 
     /// NFD, ndnd: rates are differences of what they counted.
@@ -94,7 +98,9 @@ impl Source {
             .iter()
             .filter(|face| question.face.is_none_or(|id| u64::from(id) == face.face_id))
             .map(|face| face_of(face, faces.get(&face.face_id).unwrap_or(face), interval))
+            .filter(|face| face.has(&question.text))
             .collect();
+        let faces_found = Some(rows.len());
         let faces_count = list.len();
         *at = now;
         *faces = list.into_iter().map(|face| (face.face_id, face)).collect();
@@ -120,7 +126,9 @@ impl Source {
                 ..Node::default()
             },
             faces_count,
+            faces_found,
             faces: rows,
+            text: question.text.clone(),
             prefixes_hidden: Some("this forwarder does not tell them".to_owned()),
             ..Snapshot::default()
         })

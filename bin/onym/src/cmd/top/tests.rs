@@ -102,3 +102,38 @@ fn the_chosen_row_is_on_the_screen() {
     let up = screen(&mut terminal, &mut app);
     assert!(up.contains(&at(971)) && !up.contains(&at(972)), "{up}");
 }
+
+/// Law: a filter is asked of the node where a list is shown, and nowhere else; until the node answers for
+/// it, the screen says of how many rows it is.
+#[test]
+fn a_filter_is_asked_of_the_node_and_its_part_is_said() {
+    let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
+    let mut app = App::new(Question::default());
+    let told = Snapshot { faces_count: 5_000, faces_found: Some(5_000), ..large(100, 0) };
+    app.take(Ok(told));
+    let before = screen(&mut terminal, &mut app);
+    assert!(before.contains("faces by packets: the first 100 of 5000"), "{before}");
+    assert!(before.contains("(of 100 faces)"), "what the rates are of: {before}");
+    press(&mut app, KeyCode::Char('/'));
+    let key = KeyEvent::new(KeyCode::Char('7'), KeyModifiers::NONE);
+    assert_eq!(app.key(key), Reaction::Ask);
+    assert_eq!(app.question.text, "7");
+    let asking = screen(&mut terminal, &mut app);
+    assert!(asking.contains("faces by packets: 19 with 7 of 100 that were told"), "{asking}");
+    let found = Snapshot { faces_found: Some(900), text: "7".into(), ..large(100, 0) };
+    let found = Snapshot { faces_count: 5_000, ..found };
+    let once = view::text(&found);
+    assert!(once.contains("Faces: the first 100 of 900 with 7, of 5000\n"), "{once}");
+    app.take(Ok(found));
+    let answered = screen(&mut terminal, &mut app);
+    assert!(answered.contains("the first 100 of 900 with 7, of 5000"), "{answered}");
+    press(&mut app, KeyCode::Esc);
+    let cleared = screen(&mut terminal, &mut app);
+    assert!(cleared.contains("faces by packets: 100 with 7 "), "{cleared}");
+    for key in [KeyCode::Char('/'), KeyCode::Char('7'), KeyCode::Enter] {
+        press(&mut app, key);
+    }
+    let why = KeyEvent::new(KeyCode::Char('w'), KeyModifiers::NONE);
+    assert_eq!(app.key(why), Reaction::Ask, "what slows the node down is of all faces");
+    assert_eq!(app.question.text, "");
+}

@@ -34,7 +34,7 @@ Tables
 Keys
   1 faces  2 prefixes  3 tables and drops  4 push  w what slows the node down
   arrows, PgUp, PgDn, Home, End move; Enter shows a face alone; Esc goes back
-  s changes the order of faces; / filters by text, Esc ends it; p pauses; q ends";
+  s changes the order of faces; / shows what has a text, of all that there is, Esc ends it; p pauses; q ends";
 
 /// A rate in at most six characters.
 fn short(n: f64) -> String {
@@ -134,6 +134,10 @@ pub(super) fn text(snapshot: &Snapshot) -> String {
         program(node),
         human::count(snapshot.faces_count as u64, "face")
     );
+    let part = snapshot.part_of_faces().words(&snapshot.text);
+    if !part.is_empty() {
+        let _ = writeln!(out, "Faces: {}", plain::line(&part));
+    }
     let faces = snapshot.faces.iter().map(|face| face_cells(face).to_vec());
     out += &human::table(&FACE_HEAD, &faces.collect::<Vec<_>>());
     out.push('\n');
@@ -141,8 +145,14 @@ pub(super) fn text(snapshot: &Snapshot) -> String {
         Some(why) => {
             let _ = writeln!(out, "\nPrefixes are not shown: {}", plain::line(why));
         }
-        None if snapshot.prefixes.is_empty() => out += "\nNo prefix was asked for.\n",
+        None if snapshot.prefixes.is_empty() && snapshot.text.is_empty() => {
+            out += "\nNo prefix was asked for.\n";
+        }
         None => {
+            let part = snapshot.part_of_prefixes().words(&snapshot.text);
+            if !part.is_empty() {
+                let _ = writeln!(out, "\nPrefixes: {}", plain::line(&part));
+            }
             let rows = snapshot.prefixes.iter().map(|row| prefix_cells(row).to_vec());
             let _ = writeln!(out, "\n{}", human::table(&PREFIX_HEAD, &rows.collect::<Vec<_>>()));
         }
@@ -250,6 +260,8 @@ fn header(app: &App) -> Vec<Line<'static>> {
         format!("{:.0} %", (ns / 1e7).min(100.0))
     });
     let busy: Vec<_> = busy.collect();
+    let told = now.faces.len();
+    let of = if told < now.faces_count { format!(" (of {told} faces)") } else { String::new() };
     let state = match (&app.trouble, app.is_paused) {
         (Some(why), _) => format!("  NO ANSWER: {why}"),
         (None, true) => "  PAUSED".to_owned(),
@@ -261,7 +273,7 @@ fn header(app: &App) -> Vec<Line<'static>> {
             Style::new().add_modifier(Modifier::BOLD),
         ),
         Line::from(format!(
-            "in {}/s {}   out {}/s {}   lost {}/s   shards busy {}",
+            "in {}/s {}   out {}/s {}   lost {}/s{of}   shards busy {}",
             short(sum(|f| f.in_packets)),
             bits(sum(|f| f.in_bytes)),
             short(sum(|f| f.out_packets)),
@@ -307,7 +319,8 @@ fn draw_body(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
             let shown = window(app, area, app.faces().len());
             let faces = app.faces();
             let rows = faces[shown.clone()].iter().map(|f| face_cells(f).to_vec());
-            let title = format!(" faces by {} ", app.question.order.word());
+            let part = app.part(faces.len(), Snapshot::part_of_faces);
+            let title = titled(format!("faces by {}", app.question.order.word()), &part);
             const WIDTHS: [u16; 9] = [7, 7, 7, 13, 13, 17, 7, 7, 9];
             let table = table(&FACE_HEAD, &WIDTHS, rows).block(block(title));
             frame.render_stateful_widget(table, area, &mut chosen(app, &shown));
@@ -322,7 +335,8 @@ fn draw_body(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
             let prefixes = app.prefixes();
             let rows = prefixes[shown.clone()].iter().map(|p| prefix_cells(p).to_vec());
             const WIDTHS: [u16; 6] = [12, 8, 8, 8, 8, 14];
-            let title = " prefixes by packets, from samples ".to_owned();
+            let part = app.part(prefixes.len(), Snapshot::part_of_prefixes);
+            let title = titled("prefixes by packets, from samples".to_owned(), &part);
             let table = table(&PREFIX_HEAD, &WIDTHS, rows).block(block(title));
             frame.render_stateful_widget(table, area, &mut chosen(app, &shown));
         }
@@ -337,7 +351,7 @@ fn draw_body(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
         View::Push => paragraph(frame, area, block(" push ".into()), push(app)),
         View::Why => {
             let found =
-                app.now.as_ref().map(|now| why::text(&why::since(now, app.before.as_ref())));
+                app.now.as_ref().map(|now| why::text(&why::since(now, app.before.as_ref()), now));
             let lines = found.unwrap_or_default().lines().map(str::to_owned).collect();
             paragraph(frame, area, block(" what slows this node down ".into()), lines);
         }
@@ -346,6 +360,11 @@ fn draw_body(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
             paragraph(frame, area, block(" help ".into()), lines);
         }
     }
+}
+
+/// The title of a list of which a part is shown.
+fn titled(what: String, part: &str) -> String {
+    if part.is_empty() { format!(" {what} ") } else { format!(" {what}: {} ", plain::line(part)) }
 }
 
 /// Which of `count` rows are on the screen: those that fit, with the chosen one among them. Only they

@@ -42,13 +42,18 @@ pub(super) fn since(now: &Snapshot, before: Option<&Snapshot>) -> Vec<Reason> {
     found
 }
 
-/// The findings as text.
-pub(super) fn text(found: &[Reason]) -> String {
+/// The findings as text, and of what part of the faces they are.
+pub(super) fn text(found: &[Reason], now: &Snapshot) -> String {
+    let mut lines: Vec<_> = found.iter().map(|reason| reason.sentence.clone()).collect();
     if found.is_empty() {
-        return "Nothing: no queue is long, no table nearly full, no face silent, nothing is lost."
-            .to_owned();
+        let nothing =
+            "Nothing: no queue is long, no table nearly full, no face silent, nothing is lost.";
+        lines.push(nothing.to_owned());
     }
-    let lines: Vec<_> = found.iter().map(|reason| reason.sentence.clone()).collect();
+    let (told, all) = (now.faces.len(), now.faces_count);
+    if told < all {
+        lines.push(format!("Of {all} faces, {told} were looked at."));
+    }
     lines.join("\n")
 }
 
@@ -221,7 +226,10 @@ mod tests {
     #[test]
     fn an_idle_node_has_nothing() {
         assert!(rules(|_| {}).is_empty());
-        assert!(text(&[]).starts_with("Nothing: "));
+        let mut now = idle();
+        assert!(text(&[], &now).starts_with("Nothing: ") && !text(&[], &now).contains('1'));
+        now.faces_count = 300;
+        assert!(text(&[], &now).ends_with("Of 300 faces, 1 were looked at."));
     }
 
     #[test]
