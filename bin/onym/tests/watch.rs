@@ -264,6 +264,9 @@ fn what_slows_a_node_down_is_said_in_sentences() {
     let _daemon = place.daemon(&[]);
     let quiet = place.run(&["top", "--why"]);
     assert!(quiet.out.starts_with("Nothing: "), "{}{}", quiet.out, quiet.err);
+    let live = place.run(&["doctor", "--live"]);
+    assert_eq!((live.code, live.out), (0, quiet.out), "another entrance to the same");
+    assert_eq!(place.json(&["doctor", "--live"]), serde_json::json!([]));
     let no_terminal = place.run(&["top"]);
     assert_eq!(no_terminal.code, 2, "{}", no_terminal.err);
     assert!(no_terminal.err.contains("--once"), "{}", no_terminal.err);
@@ -419,11 +422,14 @@ fn each_reason_is_named_when_it_happens() {
             ("shard", ""),
             ("silent", &silent_uri),
         ];
-        let mut missing = wanted.to_vec();
+        let (mut missing, mut turn) = (wanted.to_vec(), 0);
         let end = Instant::now() + support::PATIENCE;
         while !missing.is_empty() && Instant::now() < end {
             // Where the table is full the question may be refused, too.
-            let told = place.run(&["top", "--why", "--json"]);
+            // Both commands are told the same.
+            let asked = [&["top", "--why", "--json"][..], &["doctor", "--live", "--json"]];
+            turn += 1;
+            let told = place.run(asked[turn % 2]);
             let told = serde_json::from_str::<Value>(&told.out).unwrap_or_default();
             let is_told = |rule: &str, of: &str| {
                 let mut reasons = told.as_array().into_iter().flatten();

@@ -6,6 +6,7 @@ mod routing;
 mod sockets;
 mod system;
 
+use super::top;
 use crate::exit::{Exit, Failure};
 use crate::output::Context;
 use onym_node::config::Config;
@@ -17,11 +18,13 @@ use std::path::PathBuf;
 /// Tests the node that answers, sockets, buffer limits, MTU, clock, privileges, descriptors, memory
 /// and keys, and the router of the node: clocks, keys, MTU and direction of its links. What needs a
 /// node is a warning when none runs, and a failure when --node or NDN_CLIENT_TRANSPORT names one.
+/// With --live the traffic of the node that answers is looked at instead.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   onym doctor
   onym doctor --config /etc/onym/onym.toml
   onym doctor --json | jq '.checks[] | select(.result != \"ok\")'
+  onym doctor --live            what slows the node down, in sentences
 
 Each check ends as ok, warning (a node runs, but something is less good than it could be) or failed
 (a node with this configuration does not start, or does not do what was asked).
@@ -33,6 +36,10 @@ pub(crate) struct Args {
     /// Set one key, over the file; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
+    /// Look at the node that answers for a second, in place of the checks, and print what slows it
+    /// down, as `onym top --why` does.
+    #[arg(long, conflicts_with_all = ["config", "sets"])]
+    live: bool,
 }
 
 /// How a check ended.
@@ -87,6 +94,9 @@ struct Report {
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    if args.live {
+        return top::why(cx);
+    }
     let mut checks = Vec::new();
     let config = configuration(&args, &mut checks);
     let running = node::check(cx, &mut checks);
@@ -149,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_wrong_configuration_fails_and_the_defaults_are_tested_instead() {
-        let args = Args { config: None, sets: vec!["no.such.key=1".into()] };
+        let args = Args { config: None, sets: vec!["no.such.key=1".into()], live: false };
         let mut checks = Vec::new();
         let config = configuration(&args, &mut checks);
         assert_eq!(config, Config::default());

@@ -91,7 +91,12 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
     live(source, question, every)
 }
 
-/// What slows the node down, in sentences.
+/// What slows the node down, as `onym top --why` prints it.
+pub(crate) fn why(cx: &Context) -> anyhow::Result<()> {
+    let question = Question { faces: FACES_WHY, ..Question::default() };
+    print_why(cx, &question, Duration::from_secs(1))
+}
+
 fn print_why(cx: &Context, question: &Question, every: Duration) -> anyhow::Result<()> {
     let [before, now] = two(&mut Source::open(cx)?, question, every)?;
     cx.print(&why::since(&now, Some(&before)), |found| why::text(found, &now))

@@ -57,6 +57,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("daemon", &["--config", "FILE"]),
     ("dissect", &["FILE"]),
     ("doctor", &[]),
+    ("doctor", &["--live"]),
     ("dump", &["--count", "1"]),
     ("explain", &["/a"]),
     ("explain", &["--push", "/1/2"]),
