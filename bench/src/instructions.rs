@@ -15,6 +15,7 @@ use clap::Args;
 use onym_wire::interest::InterestBuilder;
 use onym_wire::name::Name;
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -62,6 +63,8 @@ pub struct InstructionsArgs {
 const WARM_UP: u32 = 50;
 /// Under callgrind everything takes fifty times as long.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// What start and stop take longer for each face and route.
+const PATIENCE_EACH: Duration = Duration::from_millis(10);
 
 /// The instructions of all counted exchanges, of which there are `window` times `rounds`.
 ///
@@ -123,14 +126,15 @@ fn count(args: &InstructionsArgs, folder: &Path, work: Work) -> Result<u64> {
     let (log, said) = (fs::File::create(folder.join("log"))?, folder.join("log"));
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     let mut node = Node(command.spawn().context("valgrind cannot be run")?);
-    let done = carry(args, &socket, work);
+    let patience = PATIENCE + PATIENCE_EACH * args.faces.saturating_add(args.routes);
+    let done = ready(&said, patience).and_then(|()| carry(args, &socket, work));
     // What it counted is said when it ends by itself.
     let pid = i32::try_from(node.0.id()).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
     }
     let start = Instant::now();
-    while done.is_ok() && node.0.try_wait()?.is_none() && start.elapsed() < PATIENCE {
+    while done.is_ok() && node.0.try_wait()?.is_none() && start.elapsed() < patience {
         std::thread::sleep(Duration::from_millis(10));
     }
     drop(node);
@@ -151,13 +155,26 @@ fn neighbours(faces: u32, routes: u32) -> String {
     (0..faces).map(face).chain((0..routes).map(route)).collect()
 }
 
+/// Waits until the node says in its log `said` that it is ready: its socket is there before its faces
+/// and routes are, and nobody is answered meanwhile.
+fn ready(said: &Path, patience: Duration) -> Result<()> {
+    let (start, mut line) = (Instant::now(), String::new());
+    let mut log = BufReader::new(fs::File::open(said)?);
+    while line != "ready\n" {
+        if line.ends_with('\n') {
+            line.clear();
+        }
+        // Of a line that is not whole yet the rest is read later.
+        if log.read_line(&mut line)? == 0 {
+            ensure!(start.elapsed() < patience, "the node is not ready within {patience:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    Ok(())
+}
+
 /// Has the node at `socket` do the work.
 fn carry(args: &InstructionsArgs, socket: &Path, work: Work) -> Result<()> {
-    let start = Instant::now();
-    while !socket.exists() {
-        ensure!(start.elapsed() < PATIENCE, "the node does not open its socket");
-        std::thread::sleep(Duration::from_millis(10));
-    }
     let consumer = connect_unix(socket)?;
     let producer = register(connect_unix(socket)?, &PREFIX.parse()?)?;
     let mut ends = Ends::new(vec![consumer, producer])?;
