@@ -59,36 +59,48 @@ static int send_all(int fd, const uint8_t *octets, size_t len)
 	return 0;
 }
 
-// Sends a message. `id` has `labels` labels; a request gets its last one as Id, the others as Prefix, and
-// has no payload: `len` is its tag, if not 0.
-int say(int fd, enum kind kind, const uint8_t *id, unsigned labels, const void *payload, size_t len)
+// Writes a message to somewhere in `room`, from `*at` on; its length. A request gets the last label as Id and
+// the others as Prefix, and has no payload.
+size_t compose(const struct outgoing *m, uint8_t room[OUTGOING_MAX], uint8_t **start)
 {
-	uint8_t message[4 + 6 + 64 + 4 + PAYLOAD_MAX], *value = message + 4;
+	uint8_t *value = room + 4;
 	size_t at = 6, head;
-	bool is_request = kind < PUBLISH;
+	bool is_request = m->kind < PUBLISH;
 
-	memset(value, 0, 6);
 	value[0] = 1;
-	value[1] = (uint8_t)kind;
-	// Requests are not waited for, but bear a tag so that they are not taken for data.
-	value[5] = kind == PUBLISH ? 0 : is_request && len ? (uint8_t)len : 1;
+	value[1] = (uint8_t)m->kind;
+	for (int i = 0; i < 4; i++)
+		value[2 + i] = (uint8_t)(m->tag >> (24 - 8 * i));
 	if (is_request) {
-		at += put(value + at, F_ID, id + (labels - 1) * LABEL, LABEL);
-		if (labels > 1)
-			at += put(value + at, F_PREFIX, id, (labels - 1) * LABEL);
-	} else if (labels) {
-		at += put(value + at, F_ID, id, labels * LABEL);
+		at += put(value + at, F_ID, m->id + (m->labels - 1) * LABEL, LABEL);
+		if (m->labels > 1)
+			at += put(value + at, F_PREFIX, m->id, (m->labels - 1) * LABEL);
+	} else if (m->labels) {
+		at += put(value + at, F_ID, m->id, m->labels * LABEL);
 	}
-	if (kind <= PUBLISH)
+	if (m->kind <= PUBLISH)
 		at += put(value + at, F_STRATEGY, &DOMAIN_LOCAL, 1);
-	if (kind == REGISTER)
-		at += put(value + at, F_TEXT, payload, len);
-	if (kind == PUBLISH)
-		at += put(value + at, F_PAYLOAD, payload, len);
+	if (m->kind == REGISTER)
+		at += put(value + at, F_TEXT, m->payload, m->len);
+	if (m->kind == PUBLISH)
+		at += put(value + at, F_PAYLOAD, m->payload, m->len);
 	// The head goes right before the value.
 	head = at < 253 ? 2 : 4;
-	put_head(value - head, 0xF2, at);
-	return send_all(fd, value - head, at + head);
+	*start = value - head;
+	put_head(*start, 0xF2, at);
+	return at + head;
+}
+
+// Sends a message, which has no payload where it is a request: `len` is its tag then, if not 0.
+int say(int fd, enum kind kind, const uint8_t *id, unsigned labels, const void *payload, size_t len)
+{
+	// Requests are not waited for, but bear a tag so that they are not taken for data.
+	uint32_t tag = kind == PUBLISH ? 0 : kind < PUBLISH && len ? (uint32_t)len : 1;
+	struct outgoing m = { kind, tag, id, labels, payload, len };
+	uint8_t room[OUTGOING_MAX], *at;
+
+	len = compose(&m, room, &at);
+	return send_all(fd, at, len);
 }
 
 // A TLV number at `*at`; false where octets are missing.
@@ -128,7 +140,7 @@ static ssize_t parse(const uint8_t *octets, size_t len, struct message *m)
 	if (end > len || typ != 0xF2 || n < 6 || octets[at] != 1)
 		return (ssize_t)end;
 	m->kind = octets[at + 1];
-	m->tag = octets[at + 5];
+	m->tag = (uint32_t)octets[at + 2] << 24 | (uint32_t)octets[at + 3] << 16 | (uint32_t)octets[at + 4] << 8 | octets[at + 5];
 	for (at += 6; at < end;) {
 		size_t field;
 
@@ -139,6 +151,10 @@ static ssize_t parse(const uint8_t *octets, size_t len, struct message *m)
 		if (field == F_ID) {
 			m->id = octets + at;
 			m->id_len = n;
+		} else if (field == F_STATUS && n) {
+			m->status = octets[at + n - 1];
+		} else if (field == F_LENGTH && m->kind == DATA) {
+			m->kind = 255;
 		} else if (field == F_PAYLOAD) {
 			m->payload = octets + at;
 			m->payload_len = n;
@@ -213,4 +229,30 @@ bool pass(int fd, struct incoming *in)
 	if (len > 0)
 		in->at += (size_t)len;
 	return len > 0;
+}
+
+// Connects to the node at `path` and registers; the descriptor, or -1 with errno.
+int open_node(const char *path, const char *name, struct incoming *in)
+{
+	struct sockaddr_un where = { .sun_family = AF_UNIX };
+	struct message m;
+	uint8_t octet;
+	int fd;
+
+	errno = ENETDOWN;
+	if (!path || strlen(path) >= sizeof(where.sun_path))
+		return -1;
+	strcpy(where.sun_path, path);
+	fd = sys_socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	memset(in, 0, offsetof(struct incoming, octets));
+	if (sys_connect(fd, (struct sockaddr *)&where, sizeof(where)) ||
+	    say(fd, REGISTER, NULL, 0, name, strlen(name)) || sys_recv(fd, &octet, 1, MSG_PEEK) <= 0 ||
+	    look(fd, in, &m) <= 0 || m.kind != REGISTERED || !pass(fd, in)) {
+		sys_close(fd);
+		errno = ENETDOWN;
+		return -1;
+	}
+	return fd;
 }

@@ -3,6 +3,7 @@
 // connection until the program receives it, so that poll sees it.
 
 #include "onym_udp.h"
+#include "stream.h"
 
 ssize_t sendto(int fd, const void *payload, size_t len, int flags, const struct sockaddr *address, socklen_t alen)
 {
@@ -12,7 +13,9 @@ ssize_t sendto(int fd, const void *payload, size_t len, int flags, const struct 
 
 	if (!s) {
 		REAL(sendto);
-		return real_sendto(fd, payload, len, flags, address, alen);
+		if (address && is_stream(fd))
+			address = NULL, alen = 0;
+		return stream_result(fd, real_sendto(fd, payload, len, flags, address, alen), len);
 	}
 	if (!alen)
 		address = NULL;
@@ -38,13 +41,14 @@ ssize_t sendto(int fd, const void *payload, size_t len, int flags, const struct 
 
 ssize_t send(int fd, const void *payload, size_t len, int flags)
 {
-	return find(fd) ? sendto(fd, payload, len, flags, NULL, 0) : sys_send(fd, payload, len, flags);
+	return find(fd) ? sendto(fd, payload, len, flags, NULL, 0)
+			: stream_result(fd, sys_send(fd, payload, len, flags), len);
 }
 
 ssize_t write(int fd, const void *payload, size_t len)
 {
 	REAL(write);
-	return find(fd) ? sendto(fd, payload, len, 0, NULL, 0) : real_write(fd, payload, len);
+	return find(fd) ? sendto(fd, payload, len, 0, NULL, 0) : stream_result(fd, real_write(fd, payload, len), len);
 }
 
 ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
@@ -54,7 +58,7 @@ ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 
 	if (!find(fd)) {
 		REAL(sendmsg);
-		return real_sendmsg(fd, msg, flags);
+		return stream_result(fd, real_sendmsg(fd, msg, flags), 1);
 	}
 	for (size_t i = 0; i < msg->msg_iovlen; i++) {
 		if (msg->msg_iov[i].iov_len > sizeof(payload) - len) {
@@ -138,7 +142,11 @@ ssize_t recvfrom(int fd, void *buffer, size_t len, int flags, struct sockaddr *a
 
 	if (!s) {
 		REAL(recvfrom);
-		return real_recvfrom(fd, buffer, len, flags, address, alen);
+		got = real_recvfrom(fd, buffer, len, flags, address, alen);
+		// As with TCP: who sent is not told.
+		if (got >= 0 && address && alen && is_stream(fd))
+			*alen = 0;
+		return stream_result(fd, got, len);
 	}
 	got = receive(fd, s, &iov, 1, flags, address, alen, &whole);
 	return got >= 0 && (flags & MSG_TRUNC) ? (ssize_t)whole : got;
@@ -146,13 +154,14 @@ ssize_t recvfrom(int fd, void *buffer, size_t len, int flags, struct sockaddr *a
 
 ssize_t recv(int fd, void *buffer, size_t len, int flags)
 {
-	return find(fd) ? recvfrom(fd, buffer, len, flags, NULL, NULL) : sys_recv(fd, buffer, len, flags);
+	return find(fd) ? recvfrom(fd, buffer, len, flags, NULL, NULL)
+			: stream_result(fd, sys_recv(fd, buffer, len, flags), len);
 }
 
 ssize_t read(int fd, void *buffer, size_t len)
 {
 	REAL(read);
-	return find(fd) ? recvfrom(fd, buffer, len, 0, NULL, NULL) : real_read(fd, buffer, len);
+	return find(fd) ? recvfrom(fd, buffer, len, 0, NULL, NULL) : stream_result(fd, real_read(fd, buffer, len), len);
 }
 
 ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
@@ -163,7 +172,10 @@ ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 
 	if (!s) {
 		REAL(recvmsg);
-		return real_recvmsg(fd, msg, flags);
+		got = real_recvmsg(fd, msg, flags);
+		if (got >= 0 && msg->msg_name && is_stream(fd))
+			msg->msg_namelen = 0;
+		return stream_result(fd, got, msg->msg_iovlen > 0);
 	}
 	msg->msg_controllen = 0;
 	got = receive(fd, s, msg->msg_iov, msg->msg_iovlen, flags, msg->msg_name, &msg->msg_namelen, &whole);
@@ -189,4 +201,20 @@ ssize_t __read_chk(int fd, void *b, size_t n, size_t room);
 ssize_t __read_chk(int fd, void *b, size_t n, size_t room)
 {
 	return read(fd, b, n < room ? n : room);
+}
+
+ssize_t readv(int fd, const struct iovec *iov, int count)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = count > 0 ? (size_t)count : 0 };
+	REAL(readv);
+
+	return find(fd) ? recvmsg(fd, &msg, 0) : stream_result(fd, real_readv(fd, iov, count), msg.msg_iovlen);
+}
+
+ssize_t writev(int fd, const struct iovec *iov, int count)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = count > 0 ? (size_t)count : 0 };
+	REAL(writev);
+
+	return find(fd) ? sendmsg(fd, &msg, 0) : stream_result(fd, real_writev(fd, iov, count), msg.msg_iovlen);
 }

@@ -5,6 +5,7 @@
 // and epoll work by themselves: readable means that the node said something.
 
 #include "onym_udp.h"
+#include "stream.h"
 
 static struct sock *socks[FDS_MAX];
 static pthread_mutex_t table = PTHREAD_MUTEX_INITIALIZER;
@@ -14,28 +15,18 @@ struct sock *find(int fd)
 	return fd >= 0 && fd < FDS_MAX ? __atomic_load_n(&socks[fd], __ATOMIC_ACQUIRE) : NULL;
 }
 
-static int open_node(struct sock *s, int type)
+static int open_sock(struct sock *s, int type)
 {
-	const char *path = getenv("ONYM_UDP_NODE");
-	struct sockaddr_un where = { .sun_family = AF_UNIX };
-	struct message m;
-	uint8_t octet;
-	int fd;
+	int fd = open_node(getenv("ONYM_UDP_NODE"), "udp", &s->in);
 
-	if (!path || strlen(path) >= sizeof(where.sun_path))
-		return -1;
-	strcpy(where.sun_path, path);
-	fd = sys_socket(AF_UNIX, SOCK_STREAM | (type & SOCK_CLOEXEC), 0);
-	if (fd < 0)
-		return -1;
-	if (fd >= FDS_MAX || sys_connect(fd, (struct sockaddr *)&where, sizeof(where)) ||
-	    say(fd, REGISTER, NULL, 0, "udp", 3) || sys_recv(fd, &octet, 1, MSG_PEEK) <= 0 ||
-	    look(fd, &s->in, &m) <= 0 || m.kind != REGISTERED || !pass(fd, &s->in)) {
+	if (fd >= FDS_MAX) {
 		sys_close(fd);
 		errno = ENETDOWN;
 		return -1;
 	}
-	if (type & SOCK_NONBLOCK)
+	if (fd >= 0 && !(type & SOCK_CLOEXEC))
+		fcntl(fd, F_SETFD, 0);
+	if (fd >= 0 && (type & SOCK_NONBLOCK))
 		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	return fd;
 }
@@ -45,10 +36,13 @@ int socket(int domain, int type, int protocol)
 	struct sock *s;
 	int fd;
 
+	if ((domain == AF_INET || domain == AF_INET6) && (type & 0xf) == SOCK_STREAM &&
+	    (protocol == 0 || protocol == IPPROTO_TCP) && streams_are_on())
+		return stream_socket(domain, type);
 	if ((domain != AF_INET && domain != AF_INET6) || (type & 0xf) != SOCK_DGRAM || !getenv("ONYM_UDP_NODE"))
 		return sys_socket(domain, type, protocol);
 	s = calloc(1, sizeof(*s));
-	fd = s ? open_node(s, type) : -1;
+	fd = s ? open_sock(s, type) : -1;
 	if (fd < 0) {
 		free(s);
 		return -1;
@@ -132,6 +126,11 @@ int close(int fd)
 			if (p->is_used)
 				forget_waiting(p);
 		free(s);
+	} else if (stream_closing(fd)) {
+		int result = sys_close(fd);
+
+		stream_closed();
+		return result;
 	}
 	return sys_close(fd);
 }

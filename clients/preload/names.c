@@ -2,16 +2,18 @@
 // Addresses and options: bind, connect, getsockname and their like.
 
 #include "onym_udp.h"
+#include "stream.h"
 
 int bind(int fd, const struct sockaddr *address, socklen_t len)
 {
 	struct sock *s = find(fd);
 	struct sockaddr_in6 at, places[2];
 	uint8_t id[ID_MAX];
+	int result;
 
 	if (!s) {
 		REAL(bind);
-		return real_bind(fd, address, len);
+		return stream_bind(fd, address, len, &result) ? result : real_bind(fd, address, len);
 	}
 	if (!place_of(address, len, s->domain, &at))
 		return -1;
@@ -32,9 +34,10 @@ int connect(int fd, const struct sockaddr *address, socklen_t len)
 {
 	struct sock *s = find(fd);
 	struct sockaddr_in6 to;
+	int result;
 
 	if (!s)
-		return sys_connect(fd, address, len);
+		return stream_connect(fd, address, len, &result) ? result : sys_connect(fd, address, len);
 	if (address->sa_family == AF_UNSPEC) {
 		s->connected = NULL;
 		return 0;
@@ -53,7 +56,7 @@ int getsockname(int fd, struct sockaddr *address, socklen_t *len)
 
 	if (!s) {
 		REAL(getsockname);
-		return real_getsockname(fd, address, len);
+		return stream_sockname(fd, address, len) ? 0 : real_getsockname(fd, address, len);
 	}
 	show_place(&s->bound, s->domain, address, len);
 	return 0;
@@ -65,7 +68,7 @@ int getpeername(int fd, struct sockaddr *address, socklen_t *len)
 
 	if (!s) {
 		REAL(getpeername);
-		return real_getpeername(fd, address, len);
+		return stream_peername(fd, address, len) ? 0 : real_getpeername(fd, address, len);
 	}
 	if (!s->connected) {
 		errno = ENOTCONN;
@@ -91,6 +94,8 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 	int flag = 0;
 
 	REAL(setsockopt);
+	if (!s && stream_setsockopt(fd, level, name, value, len))
+		return 0;
 	// Options of IP have no meaning here and are agreed to; times out and buffers are the socket's.
 	if (!s || (level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO)))
 		return real_setsockopt(fd, level, name, value, len);
@@ -105,9 +110,10 @@ int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
 	const struct sock *s = find(fd);
 	int own = s ? option(s, level, name) : -1;
+	bool is_own = s ? own >= 0 : stream_getsockopt(fd, level, name, &own);
 
 	REAL(getsockopt);
-	if (own < 0 || *len < sizeof(own))
+	if (!is_own || *len < sizeof(own))
 		return real_getsockopt(fd, level, name, value, len);
 	memcpy(value, &own, sizeof(own));
 	*len = sizeof(own);

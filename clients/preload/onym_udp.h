@@ -14,11 +14,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,6 +33,7 @@ enum {
 	WAITING_MAX = 64,    // datagrams that wait for the way to a peer; further ones are dropped
 	PAYLOAD_MAX = 8192,  // octets of a datagram
 	MESSAGE_MAX = 8800,
+	OUTGOING_MAX = PAYLOAD_MAX + 96,
 	INCOMING_MAX = 65536, // octets that are looked at, and taken, at once
 	OBEY_MS = 5,         // how often a socket that only sends hears what the node said
 	LINGER_MS = 2000,    // how long a closed socket waits for the way to a peer
@@ -41,9 +44,11 @@ enum {
 enum kind {
 	PUBLISH_SCOPE = 0,
 	PUBLISH_ITEM = 1,
+	UNPUBLISH_SCOPE = 2,
 	UNPUBLISH_ITEM = 3,
 	SUBSCRIBE_SCOPE = 4,
 	SUBSCRIBE_ITEM = 5,
+	UNSUBSCRIBE_SCOPE = 6,
 	UNSUBSCRIBE_ITEM = 7,
 	PUBLISH = 8,
 	REGISTER = 9,
@@ -57,7 +62,7 @@ enum kind {
 // Tag of the request by which we learn that all before it was done.
 enum { LAST = 2 };
 
-enum field { F_ID = 1, F_PREFIX = 3, F_STRATEGY = 5, F_PAYLOAD = 71, F_TEXT = 96 };
+enum field { F_ID = 1, F_PREFIX = 3, F_STRATEGY = 5, F_STATUS = 7, F_LENGTH = 65, F_PAYLOAD = 71, F_TEXT = 96 };
 
 // Root scopes of addresses of IPv4 and of IPv6.
 static const uint8_t ROOTS[2][LABEL] = { { 'U', 'D', 'P' }, { 'U', 'D', 'P', '6' } };
@@ -99,9 +104,19 @@ struct sock {
 
 struct message {
 	enum kind kind;
-	uint8_t tag;  // the lowest octet
+	uint8_t status;
+	uint32_t tag;
 	const uint8_t *id, *payload;
 	size_t id_len, payload_len;
+};
+
+struct outgoing {
+	enum kind kind;
+	uint32_t tag;
+	const uint8_t *id;
+	unsigned labels;
+	const void *payload;
+	size_t len;
 };
 
 #define REAL(name) \
@@ -110,6 +125,8 @@ struct message {
 		real_##name = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
 // connection.c: messages to and from the node (spec/push.md, section 8).
+size_t compose(const struct outgoing *m, uint8_t room[OUTGOING_MAX], uint8_t **start);
+int open_node(const char *path, const char *name, struct incoming *in);
 int say(int fd, enum kind kind, const uint8_t *id, unsigned labels, const void *payload, size_t len);
 ssize_t look(int fd, struct incoming *in, struct message *m);
 bool pass(int fd, struct incoming *in);

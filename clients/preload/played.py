@@ -114,4 +114,5 @@ def main() -> None:
     print("select sees every datagram of many that come at once: ok")
 
 
-main()
+if __name__ == "__main__":
+    main()
