@@ -68,8 +68,9 @@ static bool has_waiting(const struct sock *s)
 
 // What was sent has left when the node answers a request that came after it, and datagrams that were
 // sent before there was a way leave when there is one, for up to a while: UDP too
-// sends what was sent before the end of the program.
-static void settle(int fd, struct sock *s)
+// sends what was sent before the end of the program. A program whose socket is not over still wants what comes:
+// that stays.
+static void settle(int fd, struct sock *s, bool is_over)
 {
 	struct timespec now, end;
 	struct message m;
@@ -92,6 +93,8 @@ static void settle(int fd, struct sock *s)
 		len = look(fd, &s->in, &m);
 		if (len == 0 || (len < 0 && errno != EAGAIN && errno != EINTR))
 			return;
+		if (len > 0 && !is_over && m.kind == DATA)
+			return;
 		if (len > 0) {
 			bool was_waiting = has_waiting(s);
 
@@ -110,7 +113,7 @@ __attribute__((destructor)) static void settle_all(void)
 {
 	for (int fd = 0; fd < FDS_MAX; fd++)
 		if (socks[fd])
-			settle(fd, socks[fd]);
+			settle(fd, socks[fd], true);
 }
 
 int close(int fd)
@@ -118,7 +121,7 @@ int close(int fd)
 	struct sock *s = find(fd);
 
 	if (s) {
-		settle(fd, s);
+		settle(fd, s, true);
 		pthread_mutex_lock(&table);
 		__atomic_store_n(&socks[fd], NULL, __ATOMIC_RELEASE);
 		pthread_mutex_unlock(&table);
@@ -144,6 +147,6 @@ int shutdown(int fd, int how)
 		REAL(shutdown);
 		return real_shutdown(fd, how);
 	}
-	settle(fd, s);
+	settle(fd, s, false);
 	return 0;
 }

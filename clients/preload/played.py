@@ -18,6 +18,8 @@ from onym import _tlv
 from onym.push.message import Kind, Message
 
 COUNT = 1000
+LAST = 2
+"""Tag of the request by which the library learns that all before it was done."""
 PATIENCE = 30.0
 PROGRAM = f"""
 import select, socket
@@ -34,6 +36,15 @@ for number in range({COUNT}):
     assert s.recv(9000, socket.MSG_DONTWAIT) == number.to_bytes(4, "big") * (1 + number % 300), number
 assert not select.select([s], [], [], 0)[0], "nothing more is there"
 print("received", flush=True)
+"""
+ASKER = f"""
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(("10.0.0.9", 7009))
+s.send(b"question")
+s.shutdown(socket.SHUT_WR)
+s.settimeout({PATIENCE})
+assert s.recv(9000) == b"answer"
 """
 
 
@@ -73,20 +84,46 @@ class Played:
             select.select([], [], [], 0.2)
 
 
-def main() -> None:
-    library, folder = sys.argv[1:]
-    path = f"{folder}/played.sock"
+def begin(library: str, path: str, text: str) -> tuple[Played, subprocess.Popen[bytes]]:
+    """A program at a node that has registered it."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
         settings = {"LD_PRELOAD": library, "ONYM_UDP_NODE": path}
         program = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM], env=os.environ | settings, stdout=subprocess.PIPE
+            [sys.executable, "-c", text], env=os.environ | settings, stdout=subprocess.PIPE
         )
         node = Played(listener.accept()[0])
     node.socket.settimeout(PATIENCE)
     node.hear_kind(Kind.REGISTER)
     node.say(Message(Kind.REGISTERED, node=bytes(8), number=1, length=1 << 20))
+    return node, program
+
+
+def asker(library: str, folder: str) -> None:
+    """An answer that comes while the end of the questions is told is not lost."""
+    node, program = begin(library, f"{folder}/asker.sock", ASKER)
+    way_back = node.hear_kind(Kind.SUBSCRIBE_ITEM)
+    way = node.hear_kind(Kind.PUBLISH_ITEM)
+    # The program waits until what it sent has a way.
+    while node.hear_kind(Kind.PUBLISH_SCOPE).tag != LAST:
+        pass
+    node.say(
+        Message(Kind.START_PUBLISH, id=way.prefix + way.id),
+        Message(Kind.DATA, id=way_back.prefix + way_back.id, payload=b"answer"),
+        Message(Kind.STATUS, tag=LAST, status=0),
+    )
+    assert node.hear_kind(Kind.PUBLISH).payload == b"question"
+    node.hear_kind(Kind.PUBLISH_SCOPE)
+    node.socket.close()
+    assert program.wait(PATIENCE) == 0
+    print("an answer is not lost by a shutdown: ok")
+
+
+def main() -> None:
+    library, folder = sys.argv[1:]
+    asker(library, folder)
+    node, program = begin(library, f"{folder}/played.sock", PROGRAM)
     way_back = node.hear_kind(Kind.SUBSCRIBE_ITEM)
     way = node.hear_kind(Kind.PUBLISH_ITEM)
     back = way_back.prefix + way_back.id
