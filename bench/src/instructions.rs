@@ -63,6 +63,8 @@ pub struct InstructionsArgs {
 const WARM_UP: u32 = 50;
 /// Under callgrind everything takes fifty times as long.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Lines of the node's log that are told when it fails: the last ones.
+const LINES_TOLD: usize = 20;
 /// What start and stop take longer for each face and route.
 const PATIENCE_EACH: Duration = Duration::from_millis(10);
 
@@ -127,7 +129,7 @@ fn count(args: &InstructionsArgs, folder: &Path, work: Work) -> Result<u64> {
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     let mut node = Node(command.spawn().context("valgrind cannot be run")?);
     let patience = PATIENCE + PATIENCE_EACH * args.faces.saturating_add(args.routes);
-    let done = ready(&said, patience).and_then(|()| carry(args, &socket, work));
+    let done = ready(&said, patience).and_then(|()| carry(args, &socket, work, patience));
     // What it counted is said when it ends by itself.
     let pid = i32::try_from(node.0.id()).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
@@ -139,10 +141,13 @@ fn count(args: &InstructionsArgs, folder: &Path, work: Work) -> Result<u64> {
     }
     drop(node);
     let said = fs::read_to_string(said)?;
-    done.with_context(|| format!("the node said:\n{said}"))?;
+    let last = said.lines().count().saturating_sub(LINES_TOLD);
+    let last: Vec<&str> = said.lines().skip(last).collect();
+    done.with_context(|| format!("the node said at last:\n{}", last.join("\n")))?;
     ensure!(collector.is_none_or(|c| c.came() > 0), "no span came to the collector");
     let line = said.lines().find_map(|line| line.split_once("Collected :"));
-    let (_, number) = line.with_context(|| format!("callgrind counted nothing:\n{said}"))?;
+    let (_, number) =
+        line.with_context(|| format!("callgrind counted nothing:\n{}", last.join("\n")))?;
     number.trim().parse().with_context(|| format!("callgrind said {number:?}"))
 }
 
@@ -174,9 +179,16 @@ fn ready(said: &Path, patience: Duration) -> Result<()> {
 }
 
 /// Has the node at `socket` do the work.
-fn carry(args: &InstructionsArgs, socket: &Path, work: Work) -> Result<()> {
+fn carry(args: &InstructionsArgs, socket: &Path, work: Work, patience: Duration) -> Result<()> {
     let consumer = connect_unix(socket)?;
-    let producer = register(connect_unix(socket)?, &PREFIX.parse()?)?;
+    let (start, prefix) = (Instant::now(), PREFIX.parse()?);
+    // Events of all its faces go first.
+    let producer = loop {
+        match register(connect_unix(socket)?, &prefix) {
+            Err(_) if start.elapsed() < patience => {}
+            done => break done?,
+        }
+    };
     let mut ends = Ends::new(vec![consumer, producer])?;
     if args.asked {
         let name = format!("{PREFIX}/elsewhere").parse::<Name>()?;
