@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// Order of faces.
     #[arg(long, value_name = "ORDER", default_value = "packets")]
     order: Order,
-    /// Faces to ask for, the first ones in this order [default: 100, with --why 500]
+    /// Faces to ask for, the first ones in this order: 100 unless said, 500 with --why
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=500))]
     faces: Option<u16>,
     /// Only faces with this in a URI or as their number, and prefixes with it.

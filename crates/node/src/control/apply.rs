@@ -225,18 +225,19 @@ impl<'a> Applier<'a> {
             return Ok(());
         }
         let links = self.plane.settings.config.push.link.clone();
-        let mut leads: Vec<FaceUri> = Vec::new();
+        let (mut leads, mut done) = (Vec::new(), Ok(()));
         for link in &links {
-            let wrong = |e: String| format!("push.link: {}: {e}", link.face);
-            let uri = resolve(&link.face).map_err(wrong)?;
-            if !is_awaited(&uri) {
-                // One that the neighbour made by sending first is kept, too.
-                self.face(&StaticFace::permanent(&link.face)).map_err(wrong)?;
+            match self.face_of_link(&link.face) {
+                Ok(uri) => leads.push(uri),
+                Err(e) => {
+                    // Those before it are links all the same.
+                    done = Err(format!("push.link: {}: {e}", link.face));
+                    break;
+                }
             }
-            leads.push(uri);
         }
         self.plane.reconnect(self.io);
-        let Some(push) = &self.plane.push else { return Ok(()) };
+        let Some(push) = &self.plane.push else { return done };
         let faces = &self.plane.faces;
         for (link, uri) in links.iter().zip(leads) {
             if is_awaited(&uri) {
@@ -245,7 +246,17 @@ impl<'a> Applier<'a> {
                 push.link(record, &links);
             }
         }
-        Ok(())
+        done
+    }
+
+    /// Makes the face of a link, unless the neighbour makes it; where it leads.
+    fn face_of_link(&mut self, face: &str) -> Result<FaceUri, String> {
+        let uri = resolve(face)?;
+        if !is_awaited(&uri) {
+            // One that the neighbour made by sending first is kept, too.
+            self.face(&StaticFace::permanent(face))?;
+        }
+        Ok(uri)
     }
 }
 
