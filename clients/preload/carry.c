@@ -54,7 +54,7 @@ static void describe(const struct stream *s, struct segment *out)
 	out->window = s->base + WINDOW - s->expected;
 	out->acknowledged = s->expected;
 	out->came = 0;
-	for (uint32_t i = 1; i < WINDOW && s->expected + i != s->base + WINDOW; i++)
+	for (uint32_t i = 1; i < out->window; i++)
 		if (s->got[(s->expected + i) % WINDOW].is_there)
 			out->came |= 1u << (i - 1);
 }

@@ -103,13 +103,12 @@ bool stream_bind(int fd, const struct sockaddr *address, socklen_t len, int *res
 	return true;
 }
 
-static void name_it(int fd, const struct tag *t, int *failed)
+static bool name_it(int fd, struct tag *t, struct sockaddr_un *name, socklen_t *len)
 {
-	struct sockaddr_un name;
-	socklen_t len = tag_name(t, &name);
 	REAL(bind);
 
-	*failed = real_bind(fd, (struct sockaddr *)&name, len);
+	*len = tag_name(t, name);
+	return !real_bind(fd, (struct sockaddr *)name, *len);
 }
 
 // A listener for these places; one that is over and has the same ones comes to life again. NULL with errno.
@@ -147,21 +146,23 @@ static int publish_listener(int fd, const struct fresh *f, int backlog)
 	struct sockaddr_in6 places[2];
 	unsigned count = places_of(&f->bound, f->is_6_only, getenv("ONYM_TCP_HOST"), places);
 	struct listener *l = place_listener(places, count);
+	struct sockaddr_un name;
 	struct timespec end;
+	socklen_t len;
 	int failed;
 	REAL(listen);
 
 	if (!l)
 		return -1;
 	memcpy(t.life, pump.life, sizeof(t.life));
-	name_it(fd, &t, &failed);
-	if (failed || real_listen(fd, backlog))
+	if (!name_it(fd, &t, &name, &len) || real_listen(fd, backlog))
 		return -1;
 	l->is_used = true;
 	l->count = count;
 	l->domain = f->domain;
 	l->own = f->bound;
-	l->name_len = tag_name(&t, &l->name);
+	l->name = name;
+	l->name_len = len;
 	for (unsigned n = 0; n < count; n++) {
 		l->place[n] = places[n];
 		scope_of(&places[n], THERE, l->there[n]);
@@ -235,12 +236,44 @@ static bool is_own_process(int fd)
 	return !real_getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) && who.pid == getpid();
 }
 
+// The end of whoever has knocked at the thread's door, if it was this process; others of this machine are let go.
+static int answer_door(void)
+{
+	REAL(accept4);
+
+	for (int i = 0; i < 2 * STREAMS_MAX; i++) {
+		int got = real_accept4(pump.door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (got < 0 || is_own_process(got))
+			return got;
+		sys_close(got);
+	}
+	return -1;
+}
+
+// Connects the program's socket to the thread; the other end, or -1. It must not wait, however many others knock.
+static int pair(int fd)
+{
+	int flags = fcntl(fd, F_GETFL), failed, got = -1;
+
+	(void)fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	for (int i = 0; i < STREAMS_MAX && got < 0; i++) {
+		failed = sys_connect(fd, (struct sockaddr *)&pump.door_name, pump.door_len);
+		if (failed && errno != EAGAIN)
+			break;
+		got = answer_door();
+	}
+	(void)fcntl(fd, F_SETFL, flags);
+	return got;
+}
+
 static int call(int fd, struct fresh *f, const struct sockaddr_in6 *to)
 {
 	struct tag t = { .role = 'C', .domain = (uint16_t)f->domain, .peer = *to };
 	struct stream *s = pump_start() && !pump.is_lost ? pump_place(CALLING, now_ms()) : NULL;
-	int failed;
-	REAL(accept4);
+	struct sockaddr_un name;
+	socklen_t len;
+	bool is_drawn;
 
 	if (!s) {
 		errno = pump.is_running && !pump.is_lost ? EADDRNOTAVAIL : ENETDOWN;
@@ -248,7 +281,7 @@ static int call(int fd, struct fresh *f, const struct sockaddr_in6 *to)
 	}
 	scope_of(to, THERE, s->out);
 	scope_of(to, BACK, s->in);
-	failed = getrandom(s->out + 2 * LABEL, LABEL, 0) != LABEL;
+	is_drawn = getrandom(s->out + 2 * LABEL, LABEL, 0) == LABEL;
 	memcpy(s->in + 2 * LABEL, s->out + 2 * LABEL, LABEL);
 	client_place(s->out, THERE, &t.own);
 	s->own = t.own;
@@ -256,20 +289,8 @@ static int call(int fd, struct fresh *f, const struct sockaddr_in6 *to)
 	t.slot = s->slot;
 	t.generation = s->generation;
 	memcpy(t.life, pump.life, sizeof(t.life));
-	if (!failed)
-		name_it(fd, &t, &failed);
-	failed = failed || sys_connect(fd, (struct sockaddr *)&pump.door_name, pump.door_len);
-	// Others of this machine may knock, too; they are let go.
-	while (!failed && s->fd < 0) {
-		s->fd = real_accept4(pump.door, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		failed = s->fd < 0;
-		if (s->fd >= 0 && !is_own_process(s->fd)) {
-			sys_close(s->fd);
-			s->fd = -1;
-		}
-	}
-	if (failed) {
-		stream_clear(s);
+	s->fd = is_drawn && name_it(fd, &t, &name, &len) ? pair(fd) : -1;
+	if (s->fd < 0) {
 		memset(s, 0, sizeof(*s));
 		errno = ENETDOWN;
 		return -1;

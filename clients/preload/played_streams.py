@@ -3,16 +3,18 @@
 A server, unmodified, echoes what comes; each case is a connection, or what is none.
 """
 
+import contextlib
+import errno
 import os
 import secrets
 import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from onym.push.message import Kind, Message
+from onym.push.message import Kind, Message, Status
 from played import PATIENCE, Played
 
 OPEN, OCTETS, END, ACKNOWLEDGE, RESET = range(5)
@@ -35,6 +37,15 @@ while True:
     except ConnectionResetError:
         print("reset", flush=True)
     connection.close()
+"""
+CALLER = """
+import socket, sys
+while True:
+    try:
+        socket.create_connection(("10.0.0.9", 80))
+    except OSError as error:
+        print(error.errno, flush=True)
+    sys.stdin.readline()
 """
 
 
@@ -216,28 +227,78 @@ def gone(node: Network, program: subprocess.Popen[bytes]) -> None:
     print("a peer that is gone: ok")
 
 
-def main() -> None:
-    library, folder = sys.argv[1:]
-    path = f"{folder}/streams.sock"
+def doors(pid: int) -> set[str]:
+    """Names that the system gave to sockets of a process."""
+    own = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+    with open("/proc/net/unix", encoding="latin-1") as table:
+        rows = [line.split() for line in table]
+    named = (r for r in rows if len(r) == 8 and f"socket:[{r[6]}]" in own)
+    return {r[7] for r in named if len(r[7]) == 6}
+
+
+def call(node: Network, program: subprocess.Popen[bytes], status: Status | None) -> int:
+    """What a connect comes to; with a status its item is refused with that, without it has no subscriber."""
+    assert program.stdin is not None and program.stdout is not None
+    program.stdin.write(b"again\n")
+    program.stdin.flush()
+    asked = [node.hear_kind(Kind.SUBSCRIBE_ITEM), node.hear_kind(Kind.PUBLISH_ITEM)]
+    assert [m.prefix for m in asked] == [BACK, THERE] and asked[0].id == asked[1].id
+    node.say(*(Message(Kind.STATUS, tag=m.tag, status=status or Status.OK) for m in asked))
+    result = int(program.stdout.readline())
+    node.hear_kind(Kind.UNPUBLISH_ITEM)
+    return result
+
+
+def callers(library: str, folder: str) -> None:
+    """Where nobody listens, and others of this machine knock at the library's door."""
+    with begin(library, f"{folder}/callers.sock", CALLER) as (node, program):
+        first = node.hear_kind(Kind.PUBLISH_ITEM)
+        (door,) = doors(program.pid)
+        knocking = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(300)]
+        for knocker in knocking:
+            knocker.setblocking(False)
+            knocker.connect_ex("\0" + door[1:])
+        # The first one, which nobody has answered, is over when its node says so.
+        node.say(Message(Kind.STATUS, tag=first.tag, status=Status.BOUND))
+        assert program.stdout is not None
+        assert int(program.stdout.readline()) == errno.EADDRNOTAVAIL
+        node.hear_kind(Kind.UNPUBLISH_ITEM)
+        assert call(node, program, Status.NO_PARENT) == errno.ECONNREFUSED
+        assert call(node, program, Status.NO_RENDEZVOUS) == errno.ENETUNREACH
+        assert call(node, program, None) == errno.ECONNREFUSED
+        for knocker in knocking:
+            knocker.close()
+    print("where nobody listens, and others knock: ok")
+
+
+@contextlib.contextmanager
+def begin(library: str, path: str, text: str) -> Iterator[tuple[Network, subprocess.Popen[bytes]]]:
+    """A program and the node that it has registered at."""
+    settings = {"LD_PRELOAD": library, "ONYM_TCP_NODE": path}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
-        settings = {"LD_PRELOAD": library, "ONYM_TCP_NODE": path}
-        program = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM], env=os.environ | settings, stdout=subprocess.PIPE
-        )
+        program = subprocess.Popen([sys.executable, "-c", text], env=os.environ | settings, **pipes)
         node = Network(listener.accept()[0])
     try:
         node.socket.settimeout(PATIENCE)
         node.hear_kind(Kind.REGISTER)
         node.say(Message(Kind.REGISTERED, node=bytes(8), number=1, length=1 << 20))
+        yield node, program
+    finally:
+        program.kill()
+        program.wait()
+
+
+def main() -> None:
+    library, folder = sys.argv[1:]
+    callers(library, folder)
+    with begin(library, f"{folder}/streams.sock", PROGRAM) as (node, program):
         assert node.item(Kind.SUBSCRIBE_SCOPE) == THERE
         assert program.stdout is not None and program.stdout.readline() == b"listening\n"
         for case in (strangers, losses, windows, gone):
             case(node, program)
-    finally:
-        program.kill()
-        program.wait()
 
 
 main()

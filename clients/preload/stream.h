@@ -74,6 +74,7 @@ struct tag {
 	uint16_t domain;
 	uint32_t generation;
 	struct sockaddr_in6 own, peer;
+	uint8_t draw[8];  // nobody takes the name before
 };
 
 struct listener {
@@ -168,7 +169,7 @@ int64_t now_ms(void);
 // tags.c: what a descriptor is, and what became of it.
 bool fates_begin(const uint8_t life[8]);
 void fates_forked(void);
-socklen_t tag_name(const struct tag *t, struct sockaddr_un *name);
+socklen_t tag_name(struct tag *t, struct sockaddr_un *name);
 bool tag_of(int fd, struct tag *t);
 void pump_tell(const struct stream *s, int error);
 int pump_told(const struct tag *t);

@@ -19,8 +19,10 @@ static struct fates {
 	uint8_t life[8];
 } own, inherited;
 
-socklen_t tag_name(const struct tag *t, struct sockaddr_un *name)
+// Draws a name with this tag.
+socklen_t tag_name(struct tag *t, struct sockaddr_un *name)
 {
+	(void)!getrandom(t->draw, sizeof(t->draw), GRND_NONBLOCK);
 	memset(name, 0, sizeof(*name));
 	name->sun_family = AF_UNIX;
 	memcpy(name->sun_path + 1, t, sizeof(*t));
