@@ -4,9 +4,10 @@
 
 mod support;
 
+use onym_node::NodeHandle;
 use onym_node::config::Config;
 use onym_wire::mgmt::Scope;
-use support::{App, quiet, start};
+use support::{App, quiet, start, until, with};
 
 fn parse(more: &str) -> Config {
     let text = format!(
@@ -32,6 +33,26 @@ fn faces_and_routes_of_the_configuration_come_and_go() {
     assert_eq!(node.snapshot().unwrap().shards[1].fib_entries, 3);
     node.reload(parse("")).unwrap();
     assert!(node.faces().unwrap().is_empty());
+}
+
+/// Law: a route over a face of the configuration that has yet to connect is there as soon as the face is,
+/// at a start and after a reload; one that was taken out meanwhile is not.
+#[test]
+fn a_route_waits_for_its_face() {
+    let other = start(with(1, &["faces.tcp.listen=127.0.0.1:0"]));
+    let via = format!("tcp4://{}", other.bound().tcp[0]);
+    let face = format!("[[face]]\nuri = \"{via}\"\npersistency = \"persistent\"\n");
+    let route = |prefix| format!("[[route]]\nprefix = \"{prefix}\"\nvia = \"{via}\"\n");
+    let leads = |node: &NodeHandle, prefix: &str| {
+        node.explain(prefix).unwrap()["fib_prefix"] == serde_json::json!(prefix)
+    };
+    let node = start(parse(&[&face[..], &route("/a"), &route("/b")].concat()));
+    until("both routes of the start", || leads(&node, "/a") && leads(&node, "/b"));
+    let late = start(parse(""));
+    late.reload(parse(&[&face[..], &route("/a")].concat())).unwrap();
+    late.reload(parse(&[&face[..], &route("/b")].concat())).unwrap();
+    until("the route of the reload", || leads(&late, "/b"));
+    assert!(!leads(&late, "/a"));
 }
 
 #[test]
