@@ -5,6 +5,7 @@ source "$(dirname "$0")/nodes.sh"
 node 1 '' 2
 node 2 'push.roles=[]' 1 3
 node 3 'push.roles=[]' 2
+third=${started[-1]}
 
 serve() { # HOSTS ADDRESS PORT: Python's web server at node 3
   start 3 "$1" python3 -u -m http.server --bind "$2" --directory "$work/www" "$3" >"$work/http-$3.log" 2>&1
@@ -56,5 +57,12 @@ until_true "at 1 10.0.0.5 socat -t 20 - TCP4:10.0.0.4:7001 </dev/null 2>/dev/nul
 seq 100000 >"$work/asked"
 at 1 10.0.0.5 socat -t 20 - TCP4:10.0.0.4:7001 <"$work/asked" | cmp - <(sort -r "$work/asked")
 echo "a server that forks, and half a stream: ok"
+
+# The node of who listens begins anew.
+kill "$third"
+wait "$third" || true
+node 3 'push.roles=[]' 2
+until_true "at 1 10.0.0.2 curl -s --max-time 5 http://10.0.0.3:8002/file | cmp -s - '$work/www/file'"
+echo "who listens is reached again when its node is back: ok"
 
 PYTHONPATH="$here/../python" python3 "$here/played_streams.py" "$library" "$work"
