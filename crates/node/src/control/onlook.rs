@@ -64,11 +64,13 @@ struct Top {
     /// `/localhost/onym/status/node`.
     node: Value,
     faces_count: usize,
-    /// Faces that the question is about, of which the first ones are told.
-    faces_found: usize,
+    /// Faces that the question is about, where these are more than are told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    faces_found: Option<usize>,
     faces: Vec<FaceRow>,
-    /// Prefixes that the question is about, of which the first ones are told.
-    prefixes_found: usize,
+    /// The same of prefixes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prefixes_found: Option<usize>,
     prefixes: Vec<PrefixShown>,
     /// Why there are no prefixes.
     prefixes_hidden: Option<String>,
@@ -138,14 +140,18 @@ impl Onlooker<'_> {
             Sight::Names => (viewer.prefixes(rates, &watched), None),
             Sight::Counts { why } => (Vec::new(), Some(why)),
         };
-        prefixes.retain(|row| row.prefix.contains(&question.text));
-        let prefixes_found = prefixes.len();
+        if !question.text.is_empty() {
+            prefixes.retain(|row| row.prefix.contains(&question.text));
+        }
+        let prefixes_found = Some(prefixes.len()).filter(|found| *found > PREFIXES_MAX);
         prefixes.truncate(PREFIXES_MAX);
         let mut after: Vec<(FaceId, Counted)> =
             viewer.faces.iter().map(|(id, c)| (*id, *c)).collect();
         let faces_count = after.len();
-        after.retain(|(id, _)| self.is_asked(question, *id));
-        let faces_found = after.len();
+        if question.face.is_some() || !question.text.is_empty() {
+            after.retain(|(id, _)| self.is_asked(question, *id));
+        }
+        let faces_found = Some(after.len()).filter(|found| *found > question.faces);
         let faces = self.faces(question, rates, &before, after, &watched);
         let mut survey = Survey { plane: self.plane, io: self.io };
         let node = survey.value();

@@ -16,7 +16,7 @@ pub(super) struct Snapshot {
     pub(super) interval_ms: u64,
     pub(super) node: Node,
     pub(super) faces_count: usize,
-    /// Faces that the question is about; not told by older nodes.
+    /// Faces that the question is about, where these are more than are told.
     #[serde(default)]
     pub(super) faces_found: Option<usize>,
     pub(super) faces: Vec<Face>,
