@@ -263,6 +263,20 @@ fn a_nonce_of_an_unsatisfied_interest_is_dead_for_six_seconds() {
     assert_eq!(b.fw.counters().unsatisfied_interests, 1);
 }
 
+/// Law: what only this node's management was asked cannot come back, and no later Interest is looked up
+/// for its sake.
+#[test]
+fn a_nonce_that_only_management_saw_does_not_die() {
+    let mut b = two().route("/own", FaceId::INTERNAL.0, 0);
+    for _ in 0..2 {
+        b.interest(256, &I::new("/own/x", 1).lifetime(100));
+        b.left();
+        b.wait(102);
+        assert_eq!(b.fw.pit_len(), 0);
+    }
+    assert_eq!(b.fw.counters().unsatisfied_interests, 2);
+}
+
 #[test]
 fn a_nonce_dies_with_fresh_data_only_when_the_cache_will_soon_not_answer() {
     for (fresh, freshness_ms, dies) in

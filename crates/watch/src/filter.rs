@@ -181,21 +181,36 @@ impl Tail {
     }
 
     /// Whether an Interest or Data may have a name under the prefix, or an Interest one above it that
-    /// Data under it answers; it errs to yes.
-    #[inline]
+    /// Data under it answers; it errs to yes. Every packet is asked while somebody dumps a prefix, and
+    /// nearly none is wanted: that takes one look at where its last octets would be.
+    #[inline(always)]
     pub(crate) fn may_concern(&self, packet: &[u8]) -> bool {
+        let Some([_, first, _, short, _, long, ..]) = packet.first_chunk::<8>() else {
+            return self.may_concern_short(packet);
+        };
+        // The length of the packet is in one octet, or in three.
+        let (start, len) = if *first <= SHORT_MAX { (4, *short) } else { (6, *long) };
+        let at = start + usize::from(self.at);
+        let tail = packet.get(at..at + 8).and_then(<[u8]>::first_chunk);
+        let Some(tail) = tail else { return self.may_concern_short(packet) };
+        if u64::from_le_bytes(*tail) & self.mask == self.octets {
+            return true;
+        }
+        len.wrapping_sub(self.len) > self.beyond && self.may_be_above(packet, start, len)
+    }
+
+    /// The same of a packet that ends before the last octets of the prefix would.
+    #[cold]
+    fn may_concern_short(&self, packet: &[u8]) -> bool {
         let (start, len) = match packet.first_chunk() {
             // The packet has up to 252 octets, or up to 65,535.
             Some([_, ..=SHORT_MAX, _, len, _, _]) => (4, *len),
             Some([_, 253, _, _, _, len]) => (6, *len),
             _ => return *self != Self::NONE,
         };
-        if len.wrapping_sub(self.len) > self.beyond {
-            return self.may_be_above(packet, start, len);
-        }
-        match packet.get(start + usize::from(self.at)..).and_then(<[u8]>::first_chunk) {
-            Some(octets) => u64::from_le_bytes(*octets) & self.mask == self.octets,
-            None => *self != Self::NONE,
+        match len.wrapping_sub(self.len) > self.beyond {
+            true => self.may_be_above(packet, start, len),
+            false => *self != Self::NONE,
         }
     }
 

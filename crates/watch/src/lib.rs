@@ -230,10 +230,10 @@ impl Watch {
         self.left == 0 || self.looks_at_each && self.may_want(packet)
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn may_want(&self, packet: &Packet) -> bool {
         let octets = &packet.bytes[..];
-        self.has_captures() && self.tail.may_concern(octets)
+        self.tail.may_concern(octets)
             || self.spans.as_ref().is_some_and(|spans| spans.concerns(octets, &packet.lp))
     }
 

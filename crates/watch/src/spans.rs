@@ -114,8 +114,10 @@ pub struct Spans {
 /// Word and bit of a token.
 #[inline]
 const fn mark(token: &[u8; TOKEN_LEN]) -> (usize, u64) {
-    let [_, _, _, slot, high, low] = *token;
-    let at = u16::from_be_bytes([slot ^ high, low]) as usize % MARKS;
+    let [_, _, octets @ ..] = token;
+    // Slots and generations count up: what differs between tokens is in their last octets.
+    let octets = u32::from_le_bytes(*octets);
+    let at = (octets >> 8 ^ octets >> 23) as usize % MARKS;
     (at / 64, 1 << (at % 64))
 }
 
@@ -156,7 +158,7 @@ impl Spans {
 
     /// Whether a packet that came may be of an open span, or is an Interest of a trace that began
     /// elsewhere; it errs to yes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn concerns(&self, octets: &[u8], lp: &LpIn) -> bool {
         match octets.first() {
             Some(&DATA) => self.may_be_waited_for(lp),
@@ -213,7 +215,7 @@ impl Spans {
     }
 
     /// Whether an open span may wait for this Data or Nack.
-    #[inline]
+    #[inline(always)]
     fn may_be_waited_for(&self, lp: &LpIn) -> bool {
         match lp.pit_token.as_ours() {
             Some(token) => {

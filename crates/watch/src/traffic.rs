@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 /// Of so many packets that come one is looked at, at the least.
-const SAMPLE_MAX: u64 = 64;
+const SAMPLE_MAX: u64 = 256;
 /// With more samples a second than these fewer packets are looked at, with fewer than those more.
 const SAMPLES: [u64; 2] = [64, 16];
 /// Prefixes that are counted.

@@ -13,11 +13,21 @@ impl Shard {
     #[inline(always)]
     pub(super) fn accept(&mut self, now: Tick, packet: Packet) -> Option<Verdict> {
         match self.door {
-            Door::Plain => return Some(self.fw.receive(now, packet, &mut self.out)),
-            Door::Watched => return Some(self.forward_at_once(now, packet)),
+            Door::Plain => {}
+            Door::Watched => {
+                if self.watch.as_mut().is_some_and(|watch| watch.wants(&packet)) {
+                    return Some(self.forward_watched(now, packet));
+                }
+            }
             Door::Disk => return self.forward(now, packet),
-            Door::Shards => {}
+            Door::Shards => return self.choose_shard(now, packet),
         }
+        Some(self.fw.receive(now, packet, &mut self.out))
+    }
+
+    /// A packet that was just received goes to the shard that it belongs to.
+    #[inline(always)]
+    fn choose_shard(&mut self, now: Tick, packet: Packet) -> Option<Verdict> {
         match self.chooser.way(&packet, &self.wanted) {
             Some(way) if way.shard != self.index => {
                 self.cross(way.shard, way.leg, packet);

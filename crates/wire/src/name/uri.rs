@@ -156,6 +156,19 @@ const fn is_plain(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_' | b'~')
 }
 
+/// The octets that do, a bit for each.
+const PLAIN: u128 = {
+    let (mut plain, mut octet) = (0, 0);
+    while octet < 128 {
+        plain |= (is_plain(octet) as u128) << octet;
+        octet += 1;
+    }
+    plain
+};
+
+/// Octets of a component that are written at once.
+const PIECE: usize = 32;
+
 /// The digit of a number below 16.
 const fn digit_of(number: u8) -> u8 {
     if number < 10 { b'0' + number } else { b'A' + number - 10 }
@@ -187,19 +200,30 @@ impl Component<'_> {
     }
 
     fn write_value(&self, out: &mut impl fmt::Write) -> fmt::Result {
-        let mut rest = self.value;
-        if rest.iter().all(|octet| *octet == b'.') {
+        if self.value.iter().all(|octet| *octet == b'.') {
             out.write_str("...")?;
         }
-        loop {
-            let end = rest.iter().position(|octet| !is_plain(*octet));
-            let (plain, other) = rest.split_at(end.unwrap_or(rest.len()));
-            out.write_str(std::str::from_utf8(plain).map_err(|_| fmt::Error)?)?;
-            let Some((octet, next)) = other.split_first() else { return Ok(()) };
-            let escaped = [b'%', digit_of(octet >> 4), digit_of(octet & 15)];
-            out.write_str(std::str::from_utf8(&escaped).map_err(|_| fmt::Error)?)?;
-            rest = next;
+        // In pieces: each costs as much as some tens of octets.
+        let mut text = [0; 3 * PIECE];
+        for piece in self.value.chunks(PIECE) {
+            let mut len = 0;
+            for octet in piece {
+                // There is room for it: an octet takes three at most.
+                let Some(place) = text.get_mut(len..).and_then(<[u8]>::first_chunk_mut) else {
+                    break;
+                };
+                if *octet < 128 && PLAIN >> octet & 1 == 1 {
+                    *place = [*octet, 0, 0];
+                    len += 1;
+                } else {
+                    *place = [b'%', digit_of(octet >> 4), digit_of(octet & 15)];
+                    len += 3;
+                }
+            }
+            let text = text.get(..len).unwrap_or_default();
+            out.write_str(std::str::from_utf8(text).map_err(|_| fmt::Error)?)?;
         }
+        Ok(())
     }
 }
 
