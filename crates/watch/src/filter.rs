@@ -181,8 +181,8 @@ impl Tail {
     }
 
     /// Whether an Interest or Data may have a name under the prefix, or an Interest one above it that
-    /// Data under it answers; it errs to yes. Every packet is asked while somebody dumps a prefix, and
-    /// nearly none is wanted: that takes one look at where its last octets would be.
+    /// Data under it answers; it errs to yes. While somebody dumps a prefix this is asked of every packet
+    /// and is nearly always no: eight octets are compared, where the last ones of the prefix would be.
     #[inline(always)]
     pub(crate) fn may_concern(&self, packet: &[u8]) -> bool {
         let Some([_, first, _, short, _, long, ..]) = packet.first_chunk::<8>() else {

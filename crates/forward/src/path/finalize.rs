@@ -63,7 +63,7 @@ fn bury_asked(pending: &mut Pending, now: Tick, slot: u32, upstream: Option<Face
     // Copies of one Interest follow each other with one Nonce.
     let mut last = None;
     for record in &pending.pit.entry(slot).outs {
-        // From management of this node nothing comes back.
+        // What went to this node's management cannot loop.
         let is_asked =
             upstream.is_none_or(|face| face == record.face) && record.face != FaceId::INTERNAL;
         if is_asked && last != Some(record.nonce) {

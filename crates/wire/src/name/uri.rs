@@ -203,7 +203,7 @@ impl Component<'_> {
         if self.value.iter().all(|octet| *octet == b'.') {
             out.write_str("...")?;
         }
-        // In pieces: each costs as much as some tens of octets.
+        // In pieces: a call of the writer costs as much as some tens of octets.
         let mut text = [0; 3 * PIECE];
         for piece in self.value.chunks(PIECE) {
             let mut len = 0;
