@@ -24,6 +24,7 @@ from pathlib import Path
 
 import ndn
 
+HERE = Path(__file__).resolve().parent
 PATIENCE = 60.0
 FAKETIME = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
 
@@ -300,48 +301,6 @@ def pair() -> Iterator[tuple[str, str]]:
             subprocess.run(["ip", "netns", "del", name], check=True)
 
 
-# Sends what is no packet, packets cut short, Interests for management and for nothing, and fragments
-# that never end, to the group, from many ports and addresses.
-SHOUT = r"""
-import os, random, socket, struct, sys
-rng = random.Random(3)
-group, port = sys.argv[1], int(sys.argv[2])
-def tlv(kind, value):
-    n = len(value)
-    return bytes([kind]) + (bytes([n]) if n < 253 else b"\xfd" + struct.pack(">H", n)) + value
-def name(*parts):
-    return tlv(7, b"".join(tlv(8, p) for p in parts))
-def interest(n):
-    return tlv(5, n + tlv(10, rng.randbytes(4)) + tlv(12, b"\x00\x36\xee\x80"))
-sockets = []
-for n in range(200):
-    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    s.bind(("10.9.0.2", 0))
-    s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
-    sockets.append(s)
-for n in range(40000):
-    kind = n % 6
-    if kind == 0:
-        wire = rng.randbytes(rng.randrange(1, 1400))
-    elif kind == 1:
-        wire = interest(name(b"x", rng.randbytes(8)))[: rng.randrange(1, 20)]
-    elif kind == 2:
-        wire = interest(name(b"localhost", b"nfd", b"faces", b"destroy", rng.randbytes(8)))
-    elif kind == 3:
-        wire = interest(name(b"localhop", b"nfd", b"rib", b"register", rng.randbytes(8)))
-    elif kind == 4:
-        wire = interest(name(b"nothing", rng.randbytes(1200)))
-    else:
-        lp = tlv(81, struct.pack(">Q", n)) + tlv(82, b"\x00") + tlv(83, b"\x09")
-        wire = tlv(100, lp + tlv(80, rng.randbytes(1000)))
-    to = (group, port) if n % 2 else ("10.9.0.1", 6363)
-    try:
-        sockets[rng.randrange(len(sockets))].sendto(wire, to)
-    except OSError:
-        pass
-"""
-
-
 def multicast(onym: str, folder: Path) -> None:
     """A neighbour shouts at the multicast group and at the port: junk, commands, endless fragments."""
     with pair() as (here, there):
@@ -349,7 +308,7 @@ def multicast(onym: str, folder: Path) -> None:
                     'faces.udp.multicast=["224.0.23.170:56363"]', netns=here)
         try:
             with ended(serve(node, "/group")):
-                shout = subprocess.Popen(["ip", "netns", "exec", there, sys.executable, "-c", SHOUT,
+                shout = subprocess.Popen(["ip", "netns", "exec", there, sys.executable, HERE / "shout.py",
                                           "224.0.23.170", "56363"])
                 before = node.resident()
                 while shout.poll() is None:
@@ -361,45 +320,6 @@ def multicast(onym: str, folder: Path) -> None:
                 assert "unix" in faces, faces
         finally:
             node.stop()
-
-
-# Answers every question for 10.9.0.1 and 10.9.0.2 with its own station, and says so unasked, in ARP and
-# (for fd00:9::/64) in neighbour advertisements, until it is ended.
-LIE = r"""
-import socket, struct, time
-own = bytes.fromhex(open("/sys/class/net/eth0/address").read().strip().replace(":", ""))
-s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-s.bind(("eth0", 0)); s.settimeout(0.02)
-all4, all6 = bytes.fromhex("ffffffffffff"), bytes.fromhex("333300000001")
-def arp(about, to):
-    head = all4 + own + bytes.fromhex("0806") + struct.pack(">HHBBH", 1, 0x800, 6, 4, 2)
-    s.send(head + own + socket.inet_aton(about) + all4 + socket.inet_aton(to))
-def six(text):
-    return socket.inet_pton(socket.AF_INET6, text)
-def advertise(about):
-    body = struct.pack(">BBHI", 136, 0, 0, 0x20000000) + six(about) + bytes([2, 1]) + own
-    pseudo = six(about) + six("ff02::1") + struct.pack(">II", len(body), 58) + body
-    total = sum(struct.unpack(">%dH" % (len(pseudo) // 2), pseudo))
-    total = (total & 0xffff) + (total >> 16); total = (total & 0xffff) + (total >> 16)
-    body = body[:2] + struct.pack(">H", ~total & 0xffff) + body[4:]
-    head = struct.pack(">IHBB", 6 << 28, len(body), 58, 255) + six(about) + six("ff02::1")
-    s.send(all6 + own + bytes.fromhex("86dd") + head + body)
-last = 0
-while True:
-    try:
-        frame = s.recv(2048)
-        if frame[12:14] == bytes.fromhex("0806") and frame[20:22] == bytes([0, 1]):
-            arp(socket.inet_ntoa(frame[38:42]), socket.inet_ntoa(frame[28:32]))
-    except TimeoutError:
-        pass
-    if time.monotonic() > last + 0.05:
-        last = time.monotonic()
-        for a, b in (("10.9.0.1", "10.9.0.2"), ("10.9.0.2", "10.9.0.1")):
-            arp(a, b)
-        for a in ("fd00:9::1", "fd00:9::2"):
-            advertise(a)
-        print("lied", flush=True)
-"""
 
 
 @contextmanager
@@ -464,7 +384,7 @@ def neighbour(onym: str, folder: Path) -> None:
             with ended(*servers, serve(here, "/here")):
                 for prefix in ways:
                     here.ping(prefix)
-                lie = subprocess.Popen(["ip", "netns", "exec", liar, sys.executable, "-c", LIE],
+                lie = subprocess.Popen(["ip", "netns", "exec", liar, sys.executable, HERE / "lie.py"],
                                        stdout=subprocess.PIPE)
                 with ended(lie):
                     for _ in range(10):
@@ -489,39 +409,6 @@ def neighbour(onym: str, folder: Path) -> None:
             there.stop()
 
 
-# Does its worst in a folder that it may write: swaps files, folders and links to what is not its own,
-# keeps a lease, makes pipes and very many entries. Says "ready" when everything is there.
-SWAP = r"""
-import ctypes, fcntl, os, signal, sys
-signal.signal(signal.SIGIO, signal.SIG_IGN)
-os.setgroups([]); os.setgid(54323); os.setuid(54323)
-os.chdir(sys.argv[1]); secret = sys.argv[2]
-def write(path, octets):
-    with open(path, "wb") as out:
-        out.write(octets)
-os.mkdir("inner"); write("inner/secret", b"mine"); write("inner/file", b"mine")
-os.symlink(os.path.dirname(secret), "way"); os.symlink(secret, "link")
-write("file", b"mine"); os.mkfifo("pipe"); os.mkdir("many")
-for n in range(60_000):
-    os.mkfifo(f"many/{n}")
-write("leased", b"mine"); leased = os.open("leased", os.O_RDWR)
-fcntl.fcntl(leased, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-try:
-    os.link(secret, "hard"); print("linked", flush=True)
-except PermissionError:
-    print("refused", flush=True)
-libc = ctypes.CDLL(None)
-AT_FDCWD, EXCHANGE = -100, 2
-def exchange(a, b):
-    assert libc.renameat2(AT_FDCWD, a, AT_FDCWD, b, EXCHANGE) == 0
-print("ready", flush=True)
-n = 0
-while True:
-    exchange(b"inner", b"way"); exchange(b"file", b"link"); exchange(b"file", b"pipe")
-    n += 1
-    with open("grows", "wb") as out:
-        out.truncate(n % 3 * 20_000)
-"""
 SECRET = b"what nobody else may read" * 400
 
 
@@ -543,7 +430,7 @@ def served(onym: str, folder: Path) -> None:
     # The kernel's rule is for files that he cannot read: one that root made stands for it.
     os.chmod(theirs, 0o777)
     node = Node(onym, folder)
-    swapping = subprocess.Popen([sys.executable, "-c", SWAP, str(theirs), str(own / "secret")],
+    swapping = subprocess.Popen([sys.executable, HERE / "swap.py", str(theirs), str(own / "secret")],
                                 stdout=subprocess.PIPE, text=True)
     try:
         with ended(node.start("serve", str(theirs), "/shelf"), serve(node, "/victim"), swapping):

@@ -47,6 +47,12 @@ pub(crate) fn anchor(identity: &str, key: &PrivateKey) -> Certificate {
     Certificate::self_signed(name.as_ref(), key, NOW_MS - 1_000_000).unwrap()
 }
 
+/// A certificate that signs itself, and is valid for a day.
+pub(crate) fn anchor_like(key: &PrivateKey, identity: &str) -> Certificate {
+    let name = name(&format!("{identity}/KEY/k"));
+    Certificate::self_signed_for(name.as_ref(), key, NOW_MS, day()).unwrap()
+}
+
 /// An authority for `/ca` with everything on, and its entropy.
 pub(crate) struct World {
     pub(crate) authority: Authority,

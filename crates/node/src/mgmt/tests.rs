@@ -1,6 +1,7 @@
 //! Management against a host in memory.
 
 mod access;
+mod announcements;
 mod foreign;
 mod hostile;
 mod lists;

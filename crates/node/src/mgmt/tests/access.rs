@@ -1,22 +1,19 @@
-//! Who may do what: signatures, rules, replay, `/localhop`, announcements.
+//! Who may do what: signatures, rules, replay, `/localhop`.
 
 use super::super::authorize::LOCALHOP;
 use super::super::guards::by_hierarchy;
 use super::*;
 use onym_crypto::cert::validity_of_days;
 use onym_crypto::{Certificate, Issue, KeyType, PrivateKey};
-use onym_wire::cert::PrefixAnnouncement;
-use onym_wire::data::DataBuilder;
 use onym_wire::name::Component;
-use onym_wire::types;
 
-struct Holder {
+pub(super) struct Holder {
     key: PrivateKey,
-    certificate: Certificate,
+    pub(super) certificate: Certificate,
 }
 
 impl Holder {
-    fn root(identity: &str) -> Self {
+    pub(super) fn root(identity: &str) -> Self {
         let mut key_name = name(identity);
         key_name.append_generic("KEY").append_generic("1");
         let key = PrivateKey::generate(KeyType::Ecdsa).unwrap();
@@ -24,7 +21,7 @@ impl Holder {
         Self { key, certificate }
     }
 
-    fn issued(identity: &str, by: &Self) -> Self {
+    pub(super) fn issued(identity: &str, by: &Self) -> Self {
         let mut holder = Self::root(identity);
         let issue = Issue {
             issuer_id: Component::generic(b"NA"),
@@ -36,13 +33,13 @@ impl Holder {
         holder
     }
 
-    fn signer(&self) -> Signer {
+    pub(super) fn signer(&self) -> Signer {
         let key = PrivateKey::from_pkcs8(&self.key.to_pkcs8().unwrap()).unwrap();
         Signer::key(key, self.certificate.name().to_name())
     }
 }
 
-fn unsigned(name: &Name) -> Vec<u8> {
+pub(super) fn unsigned(name: &Name) -> Vec<u8> {
     let mut wire = Vec::new();
     InterestBuilder::new(name.as_ref()).write(&mut wire);
     wire
@@ -58,7 +55,7 @@ fn localhop(localhop: Localhop) -> World {
 }
 
 /// Registration by whoever these vouch for, under its identity.
-fn localhop_by(anchors: &[&Holder]) -> World {
+pub(super) fn localhop_by(anchors: &[&Holder]) -> World {
     let anchors = anchors.iter().map(|holder| holder.certificate.clone()).collect();
     let guards = [(LOCALHOP.to_owned(), by_hierarchy(anchors))].into();
     let policy = Policy { localhop: Some(Localhop::Anchors), ..Policy::default() };
@@ -235,7 +232,7 @@ fn localhop_any_takes_signed_commands_for_the_own_face_once() {
 }
 
 /// The Interest for a certificate that was sent, and where.
-fn fetch(sent: &[Output]) -> (Name, FaceId) {
+pub(super) fn fetch(sent: &[Output]) -> (Name, FaceId) {
     let [Output::Interest { wire, next_hop }] = sent else { panic!("{sent:?}") };
     let interest = Interest::parse(wire).unwrap();
     assert!(interest.can_be_prefix && interest.nonce.is_some());
@@ -243,7 +240,7 @@ fn fetch(sent: &[Output]) -> (Name, FaceId) {
 }
 
 impl World {
-    fn give(&mut self, certificate: &Certificate) -> Vec<Output> {
+    pub(super) fn give(&mut self, certificate: &Certificate) -> Vec<Output> {
         self.management.data(certificate.wire(), PEER, self.now, &mut self.host);
         std::iter::from_fn(|| self.management.poll_output()).collect()
     }
@@ -451,91 +448,6 @@ fn commands_that_wait_for_certificates_are_bounded() {
     assert_eq!(answers.len(), 64, "all of them end");
 }
 
-/// An announcement of `prefix`, and the Interest that carries it.
-fn announce(prefix: &str, expiration_ms: u64, signer: &Signer) -> Vec<u8> {
-    let prefix = name(prefix);
-    let announcement = PrefixAnnouncement {
-        prefix: prefix.as_ref(),
-        version: 1,
-        expiration_ms,
-        validity_period: Some(validity_of_days(NOW_MS, 1)),
-        cost: None,
-    };
-    let mut content = Vec::new();
-    announcement.write_content(&mut content);
-    let of = announcement.name();
-    let mut data = Vec::new();
-    let builder = DataBuilder {
-        content_type: types::CONTENT_PREFIX_ANNOUNCEMENT,
-        ..DataBuilder::new(of.as_ref(), &content)
-    };
-    signer.sign_data(&builder, &mut data).unwrap();
-    let mut wire = Vec::new();
-    let uri = name("/localhost/nfd/rib/announce");
-    let interest = InterestBuilder::new(uri.as_ref());
-    onym_crypto::signer::write_parameters(&interest, &data, &mut wire);
-    wire
-}
-
-#[test]
-fn an_announcement_becomes_a_route_until_it_ends() {
-    let mut world = World::default();
-    let wire = announce("/demo", 600_000, &Signer::digest());
-    let done = response(&world.send(&wire, APP)).unwrap();
-    assert_eq!(done.code, 200, "{}", done.text);
-    let expected = ControlParameters {
-        face_id: Some(300),
-        origin: Some(129),
-        cost: Some(2048),
-        flags: Some(1),
-        expiration_period_ms: Some(600_000),
-        ..named("/demo")
-    };
-    assert_eq!(done.body, Some(expected));
-    let wire = announce("/demo", 10 * 86_400_000, &Signer::digest());
-    let done = response(&world.send(&wire, APP)).unwrap().body.unwrap();
-    assert_eq!(done.expiration_period_ms, Some(86_401_000), "its validity ends first");
-    world.host.unix_ms += 2 * 86_400_000;
-    let refused = response(&world.send(&wire, APP)).unwrap();
-    assert_eq!(refused.code, 403);
-    assert!(refused.text.starts_with("Prefix announcement rejected: 2"), "{}", refused.text);
-}
-
-#[test]
-fn announcements_without_or_with_damaged_parameters_are_refused() {
-    let mut world = World::default();
-    let uri = name("/localhost/nfd/rib/announce");
-    assert_eq!(response(&world.send(&unsigned(&uri), APP)).unwrap().code, 400);
-    let mut wire = announce("/demo", 1000, &Signer::digest());
-    let last = wire.len() - 1;
-    wire[last] ^= 1;
-    assert!(matches!(response(&world.send(&wire, APP)).unwrap().code, 400 | 403));
-    assert!(world.host.routes.is_empty());
-}
-
-#[test]
-fn announcements_of_neighbours_need_a_chain_to_an_anchor() {
-    let root = Holder::root("/net");
-    let user = Holder::issued("/net/user", &root);
-    let mut world = localhop_by(&[&root]);
-    let rename = |wire: Vec<u8>| {
-        let interest = Interest::parse(&wire).unwrap();
-        let uri = name("/localhop/nfd/rib/announce");
-        let mut out = Vec::new();
-        let parameters = interest.app_parameters.unwrap();
-        let builder = InterestBuilder::new(uri.as_ref());
-        onym_crypto::signer::write_parameters(&builder, parameters, &mut out);
-        out
-    };
-    let wire = rename(announce("/net/user/app", 1000, &user.signer()));
-    fetch(&world.send(&wire, PEER));
-    assert_eq!(response(&world.give(&user.certificate)).unwrap().code, 200);
-    let wire = rename(announce("/net/user/app", 1000, &Signer::digest()));
-    let refused = response(&world.send(&wire, PEER)).unwrap();
-    assert_eq!(refused.code, 403);
-    assert!(refused.text.starts_with("Prefix announcement rejected: 1"), "{}", refused.text);
-}
-
 #[test]
 fn rules_are_read_from_the_configuration_or_the_wrong_entry_is_named() {
     let dir = tempfile::tempdir().unwrap();
@@ -581,7 +493,7 @@ fn nobody_takes_the_routes_of_management_away() {
     }
 }
 
-fn stranger(uid: Option<u32>) -> World {
+pub(super) fn stranger(uid: Option<u32>) -> World {
     let mut world = World::default();
     world.host.users.insert(APP.0, User { uid, is_operator: false });
     world
@@ -610,15 +522,6 @@ fn who_is_no_operator_registers_for_itself_what_is_nobody_elses() {
         assert_eq!(world.command("rib/unregister", &named("/alice")).code, 200);
         let other = ControlParameters { face_id: Some(301), ..named("/bob/app") };
         assert_eq!(world.command("rib/unregister", &other).code, 403);
-    }
-}
-
-#[test]
-fn an_announcement_takes_no_more_than_a_registration() {
-    let mut world = stranger(Some(1000));
-    for (prefix, code) in [("/alice", 200), ("/", 403), ("/localhop/a", 403)] {
-        let sent = world.send(&announce(prefix, 600_000, &Signer::digest()), APP);
-        assert_eq!(response(&sent).unwrap().code, code, "{prefix}");
     }
 }
 
