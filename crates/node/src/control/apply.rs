@@ -4,7 +4,6 @@ use super::Io;
 use super::dial::Asked;
 use super::faces::NewFace;
 use super::plane::Plane;
-use super::push::is_awaited;
 use super::target::{Target, resolve};
 use crate::config::{Changes, Config, StaticFace, changes, gone};
 use crate::mgmt::host::FaceProps;
@@ -12,7 +11,6 @@ use crate::names;
 use crate::shard::Order;
 use onym_tables::FaceId;
 use onym_tables::fib::NextHop;
-use onym_wire::faceuri::FaceUri;
 use onym_wire::mgmt::{FACE_CONGESTION_MARKING, FACE_RELIABILITY, Persistency};
 use onym_wire::name::Name;
 use std::collections::HashSet;
@@ -45,6 +43,7 @@ impl<'a> Applier<'a> {
             self.route_internal(prefix, 0);
         }
         self.localhop();
+        self.relink();
         self.faces_and_routes()?;
         self.push_links()
     }
@@ -171,8 +170,14 @@ impl<'a> Applier<'a> {
         for id in gone.collect::<Vec<_>>() {
             plane.face_remove(id, "no longer in the configuration");
         }
-        if let Some(push) = &plane.push {
-            push.unlink(&plane.faces, &old.push.link, &plane.settings.config.push.link);
+        self.relink();
+    }
+
+    /// The links are those of the configuration in force.
+    fn relink(&mut self) {
+        let plane = &mut *self.plane;
+        if let Some(push) = &mut plane.push {
+            push.relink(&plane.faces, &plane.settings.config.push.link);
         }
     }
 
@@ -221,42 +226,20 @@ impl<'a> Applier<'a> {
     /// # Errors
     /// A sentence with the key and what is wrong.
     pub(super) fn push_links(&mut self) -> Result<(), String> {
-        if self.plane.push.is_none() {
-            return Ok(());
-        }
-        let links = self.plane.settings.config.push.link.clone();
-        let (mut leads, mut done) = (Vec::new(), Ok(()));
-        for link in &links {
-            match self.face_of_link(&link.face) {
-                Ok(uri) => leads.push(uri),
-                Err(e) => {
-                    // Those before it are links all the same.
-                    done = Err(format!("push.link: {}: {e}", link.face));
-                    break;
-                }
+        let Some(push) = &self.plane.push else { return Ok(()) };
+        let (faces, mut done) = push.links.faces();
+        for uri in faces {
+            // One that the neighbour made by sending first is kept, too.
+            if let Err(e) = self.face(&StaticFace::permanent(&uri)) {
+                done = Err(format!("push.link: {uri}: {e}"));
+                break;
             }
         }
         self.plane.reconnect(self.io);
-        let Some(push) = &self.plane.push else { return done };
-        let faces = &self.plane.faces;
-        for (link, uri) in links.iter().zip(leads) {
-            if is_awaited(&uri) {
-                push.link_awaited(link, faces, &links);
-            } else if let Some(record) = faces.to(&uri.to_string()).and_then(|id| faces.get(id)) {
-                push.link(record, &links);
-            }
+        if let Some(push) = &self.plane.push {
+            push.link_all(&self.plane.faces);
         }
         done
-    }
-
-    /// Makes the face of a link, unless the neighbour makes it; where it leads.
-    fn face_of_link(&mut self, face: &str) -> Result<FaceUri, String> {
-        let uri = resolve(face)?;
-        if !is_awaited(&uri) {
-            // One that the neighbour made by sending first is kept, too.
-            self.face(&StaticFace::permanent(face))?;
-        }
-        Ok(uri)
     }
 }
 
@@ -278,21 +261,57 @@ fn new_face(face: &StaticFace) -> NewFace {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::Applier;
+    use super::{Applier, NewFace, Target, resolve};
     use crate::config::Config;
-    use crate::control::{Control, Parts, REQUESTS_MAX, work};
+    use crate::control::{Control, ControlEngine, Parts, REQUESTS_MAX, work};
     use crate::exported::Exported;
+    use crate::push::{PushOrder, PushPort};
     use crate::shard::ShardPort;
     use onym_engine::{Bell, Clock, mailbox};
+    use onym_wire::mgmt::Persistency;
     use std::fmt::Write as _;
     use std::path::PathBuf;
     use std::sync::Arc;
 
-    /// How many faces were looked at for those to connect, and how many URIs were resolved, while a
-    /// node without shards applied `faces` faces, as many routes over each of two of them, and as many
-    /// over faces of their own.
+    /// A control thread with shards and a push half that ended: what they are told is nobody's work.
+    fn control_of(text: &str) -> ControlEngine {
+        let bell = Bell::new().unwrap();
+        control_with(text, PushPort { port: mailbox(&bell, 1).0 })
+    }
+
+    /// A control thread with shards that ended.
+    fn control_with(text: &str, push: PushPort) -> ControlEngine {
+        let bell = Bell::new().unwrap();
+        let parts = Parts {
+            clock: Clock::start(),
+            config: Config::parse(text, "test").unwrap(),
+            origin: PathBuf::from("test"),
+            ports: vec![ShardPort::new(mailbox(&bell, 1).0)],
+            push: Some(push),
+            disk: None,
+            reports: Vec::new(),
+            mailbox: mailbox(&bell, REQUESTS_MAX).1,
+            exported: Arc::new(Exported::default()),
+        };
+        Control::engine(parts).unwrap()
+    }
+
+    /// How many records of faces were looked over, and how many URIs were resolved, by `what`.
+    fn counted(what: impl FnOnce()) -> [usize; 2] {
+        let count = || [work::LOOKED_AT.get(), work::RESOLVED.get()];
+        let before = count();
+        what();
+        let after = count();
+        [after[0] - before[0], after[1] - before[1]]
+    }
+
+    fn uri(n: usize) -> String {
+        format!("udp4://127.0.0.1:{}", 20_000 + n)
+    }
+
+    /// What a node counts that applies `faces` faces, as many routes over each of two of them, and as
+    /// many over faces of their own.
     fn work_of(faces: usize) -> [usize; 2] {
-        let uri = |n: usize| format!("udp4://127.0.0.1:{}", 20_000 + n);
         let mut text = "shards = 1\n".to_owned();
         for n in 0..faces {
             let (own, next) = (uri(n), uri((n + 1) % faces));
@@ -301,30 +320,37 @@ mod tests {
                 writeln!(text, "[[route]]\nprefix = \"/{n}/{prefix}\"\nvia = \"{via}\"").unwrap();
             }
         }
-        let bell = Bell::new().unwrap();
-        let (requests, inbox) = mailbox(&bell, REQUESTS_MAX);
-        // A shard that ended: what it is told is nobody's work.
-        let port = ShardPort::new(mailbox(&bell, 1).0);
-        let parts = Parts {
-            clock: Clock::start(),
-            config: Config::parse(&text, "test").unwrap(),
-            origin: PathBuf::from("test"),
-            ports: vec![port],
-            push: None,
-            disk: None,
-            reports: Vec::new(),
-            mailbox: inbox,
-            exported: Arc::new(Exported::default()),
-        };
-        let mut control = Control::engine(parts).unwrap();
-        let count = || [work::LOOKED_AT.get(), work::RESOLVED.get()];
-        let before = count();
+        let mut control = control_of(&text);
         let (plane, io) = (&mut control.driver.plane, &mut control.io);
-        Applier::new(plane, io).faces_and_routes().unwrap();
-        assert_eq!(plane.faces.ids().len(), 2 * faces);
-        drop(requests);
-        let after = count();
-        [after[0] - before[0], after[1] - before[1]]
+        let work = counted(|| Applier::new(plane, io).faces_and_routes().unwrap());
+        assert_eq!(control.driver.plane.faces.ids().len(), 2 * faces);
+        work
+    }
+
+    /// What a node counts that makes links of `links` faces that it has and of as many of their own,
+    /// awaits as many neighbours, and takes over a configuration without the links that it awaits.
+    fn work_of_links(links: usize) -> [usize; 2] {
+        let mut text = "shards = 1\n[push]\nenabled = true\n".to_owned();
+        for n in 0..links {
+            writeln!(text, "[[face]]\nuri = \"{}\"", uri(n)).unwrap();
+            let awaited = format!("tcp4://127.0.{}.{}:0", n / 250, 1 + n % 250);
+            for face in [uri(n), uri(links + n), awaited] {
+                writeln!(text, "[[push.link]]\nface = \"{face}\"").unwrap();
+            }
+        }
+        let mut control = control_of(&text);
+        let (plane, io) = (&mut control.driver.plane, &mut control.io);
+        let mut fewer = plane.settings.config.clone();
+        fewer.push.link.retain(|link| link.face.starts_with("udp4"));
+        let work = counted(|| {
+            let mut applier = Applier::new(plane, io);
+            applier.relink();
+            applier.faces_and_routes().unwrap();
+            applier.push_links().unwrap();
+            applier.reload(fewer).unwrap();
+        });
+        assert_eq!(control.driver.plane.faces.ids().len(), 2 * links);
+        work
     }
 
     /// Law: what a start does for each face and route does not grow with their number.
@@ -333,5 +359,48 @@ mod tests {
         let [looked_at, resolved] = work_of(20);
         assert_eq!(looked_at, 40, "each once");
         assert_eq!(work_of(40), [2 * looked_at, 2 * resolved]);
+    }
+
+    /// Law: what a start and a reload do for each link does not grow with their number, nor with that
+    /// of faces.
+    #[test]
+    fn twice_the_links_are_twice_the_work() {
+        let [looked_at, resolved] = work_of_links(20);
+        assert_eq!(work_of_links(40), [2 * looked_at, 2 * resolved]);
+    }
+
+    /// Law: a face is no link any more when a reload takes its link away, also where its neighbour made
+    /// it; with another cost it is one anew.
+    #[test]
+    fn a_face_is_a_link_for_as_long_as_the_configuration_says() {
+        let text = "shards = 1\n[push]\nenabled = true\n";
+        let link = |face: &str, cost| format!("[[push.link]]\nface = \"{face}\"\ncost = {cost}\n");
+        let awaited = "tcp4://127.0.0.1:0";
+        let bell = Bell::new().unwrap();
+        let (port, mut told) = mailbox(&bell, 64);
+        let start = format!("{text}{}{}", link(awaited, 1), link(&uri(1), 1));
+        let mut control = control_with(&start, PushPort { port });
+        let (plane, io) = (&mut control.driver.plane, &mut control.io);
+        let mut applier = Applier::new(plane, io);
+        applier.relink();
+        applier.push_links().unwrap();
+        let come = Target::of(resolve("tcp4://127.0.0.1:40000").unwrap());
+        let come = NewFace { target: Some(come), ..NewFace::of(None, Persistency::Permanent) };
+        let come = applier.plane.face_add(come).unwrap();
+        let made = applier.plane.faces.to(&uri(1)).unwrap();
+        let mut orders = || {
+            told.take();
+            let each = std::iter::from_fn(|| told.pop());
+            let each = each.filter_map(|order| match order {
+                PushOrder::LinkAdd(new) => Some((new.face, Some(new.link.cost))),
+                PushOrder::LinkRemove(face) => Some((face, None)),
+                _ => None,
+            });
+            each.collect::<Vec<_>>()
+        };
+        assert_eq!(orders().last(), Some(&(come, Some(1))));
+        let less = format!("{text}{}", link(&uri(1), 2));
+        applier.reload(Config::parse(&less, "test").unwrap()).unwrap();
+        assert_eq!(orders(), [(made, None), (come, None), (made, Some(2))]);
     }
 }

@@ -16,7 +16,7 @@
 //! | `listeners`, `open` | where peers and applications arrive |
 //! | `dial`, `target` | connections that are being made |
 //! | `routes` | RIB, and who may announce |
-//! | `push` | the push thread: faces, links, datasets |
+//! | `push`, `links` | the push thread: faces, links, datasets |
 //! | `apply` | the configuration applied |
 //! | `viewers`, `onlook` | who looks at the traffic: what `onym dump` and `onym top` are shown |
 //! | `host`, `status`, `explain` | the node as management asks and shows it |
@@ -29,6 +29,7 @@ pub(crate) mod faces;
 mod follow;
 mod history;
 mod host;
+mod links;
 mod listeners;
 mod onlook;
 pub(crate) mod open;

@@ -465,7 +465,7 @@ impl Plane {
     /// A face is there: the push thread is told before the first frame.
     fn push_face_added(&self, id: FaceId) {
         if let (Some(push), Some(record)) = (&self.push, self.faces.get(id)) {
-            push.face_added(record, &self.settings.config.push.link);
+            push.face_added(record);
         }
     }
 }

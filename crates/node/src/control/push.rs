@@ -1,47 +1,35 @@
 //! The control thread's part of the push half: faces, links, datasets.
 
 use super::faces::{Faces, Record};
+use super::links::Links;
 use super::shards::Shards;
-use super::target::resolve;
 use crate::config::{Push, PushLink, PushScheme};
 use crate::counts::PushCounts;
 use crate::push::{NewLink, PushOrder, PushPort, Question};
-use onym_face::{FaceUri, Transport};
+use onym_face::Transport;
 use onym_pubsub::Verdict;
 use onym_tables::FaceId;
 use std::time::Duration;
-
-/// Whether a link is a connection that the neighbour makes: it comes from any port.
-pub(super) fn is_awaited(uri: &FaceUri) -> bool {
-    matches!(uri, FaceUri::Tcp(end) if end.port == Some(0))
-}
-
-/// Whether the face to `remote` is a connection that the link `wanted` awaits.
-fn comes_from(wanted: &str, remote: &str) -> bool {
-    let (Ok(FaceUri::Tcp(wanted)), Ok(FaceUri::Tcp(end))) = (resolve(wanted), remote.parse())
-    else {
-        return false;
-    };
-    wanted.port == Some(0) && wanted.host == end.host
-}
 
 /// The push thread as the control thread orders it.
 #[derive(Debug)]
 pub(super) struct PushHalf {
     pub(super) port: PushPort,
+    /// Those of the configuration.
+    pub(super) links: Links,
     /// What it counted when it was asked last.
     counted: PushCounts,
 }
 
 impl PushHalf {
     pub(super) fn new(port: PushPort) -> Self {
-        Self { port, counted: PushCounts::default() }
+        Self { port, links: Links::default(), counted: PushCounts::default() }
     }
 
-    /// A face is there; a link, when one of `links` says so.
-    pub(super) fn face_added(&self, record: &Record, links: &[PushLink]) {
+    /// A face is there; a link, where the configuration says so.
+    pub(super) fn face_added(&self, record: &Record) {
         self.port.tell(PushOrder::FaceAdd { face: record.id, shard: record.owner });
-        self.link(record, links);
+        self.link(record);
     }
 
     pub(super) fn face_removed(&self, id: FaceId) {
@@ -56,34 +44,27 @@ impl PushHalf {
         self.port.tell(PushOrder::FaceRefused(id));
     }
 
-    /// Makes a face a link, when one of `links` says so.
-    pub(super) fn link(&self, record: &Record, links: &[PushLink]) {
-        let leads_there =
-            |uri: &str| resolve(uri).is_ok_and(|resolved| resolved.to_string() == record.remote);
-        let link = links.iter().find(|l| leads_there(&l.face));
-        let awaits = |l: &&PushLink| comes_from(&l.face, &record.remote);
-        let Some(link) = link.or_else(|| links.iter().find(awaits)) else { return };
+    fn link(&self, record: &Record) {
+        let Some(link) = self.links.over(&record.remote) else { return };
         let is_connected = matches!(record.transport, Transport::Unix | Transport::Tcp);
         let link = Box::new(link.clone());
         self.port.tell(PushOrder::LinkAdd(NewLink { face: record.id, link, is_connected }));
     }
 
-    /// Makes the faces links that come from where `link` awaits a connection.
-    pub(super) fn link_awaited(&self, link: &PushLink, faces: &Faces, links: &[PushLink]) {
-        let come = faces.iter().filter(|record| comes_from(&link.face, &record.remote));
-        come.for_each(|record| self.link(record, links));
+    /// Makes the faces that are there links, where the configuration says so.
+    pub(super) fn link_all(&self, faces: &Faces) {
+        #[cfg(test)]
+        super::work::LOOKED_AT.with(|count| count.set(count.get() + faces.iter().count()));
+        faces.iter().for_each(|record| self.link(record));
     }
 
     /// A neighbour of routing is behind `face`, at `cost`, or is not any more. What the configuration
     /// says of the link is not changed; numbers have to be drawn.
     pub(super) fn found(&self, faces: &Faces, config: &Push, face: FaceId, cost: Option<u16>) {
         let Some(record) = faces.get(face) else { return };
-        let leads_there = |link: &PushLink| {
-            let uri = resolve(&link.face).map(|uri| uri.to_string());
-            uri.is_ok_and(|uri| uri == record.remote) || comes_from(&link.face, &record.remote)
-        };
         let is_drawn = config.scheme == PushScheme::K;
-        if !config.routing_links || !is_drawn || config.link.iter().any(leads_there) {
+        let is_known = self.links.over(&record.remote).is_some();
+        if !config.routing_links || !is_drawn || is_known {
             return;
         }
         let Some(cost) = cost else {
@@ -96,12 +77,15 @@ impl PushHalf {
         self.port.tell(PushOrder::LinkAdd(NewLink { face, link, is_connected }));
     }
 
-    /// Links of `old` that are not in `new`, or there with another number or cost, are no links.
-    pub(super) fn unlink(&self, faces: &Faces, old: &[PushLink], new: &[PushLink]) {
-        for link in old.iter().filter(|link| !new.contains(link)) {
-            let uri = resolve(&link.face).map(|uri| uri.to_string());
-            if let Some(id) = uri.ok().and_then(|uri| faces.to(&uri)) {
-                self.port.tell(PushOrder::LinkRemove(id));
+    /// The links are these from now on: faces that were others, or cost something else, are no links.
+    pub(super) fn relink(&mut self, faces: &Faces, links: &[PushLink]) {
+        let old = std::mem::replace(&mut self.links, Links::of(links));
+        #[cfg(test)]
+        super::work::LOOKED_AT.with(|count| count.set(count.get() + faces.iter().count()));
+        for record in faces.iter() {
+            let was = old.over(&record.remote);
+            if was.is_some() && was != self.links.over(&record.remote) {
+                self.port.tell(PushOrder::LinkRemove(record.id));
             }
         }
     }

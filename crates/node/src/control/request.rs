@@ -91,6 +91,9 @@ impl Control {
                 reply.send(());
             }
             Request::PushLinkAdd { link, reply } => {
+                if let Some(push) = &mut plane.push {
+                    push.links.add((*link).clone());
+                }
                 plane.settings.config.push.link.push(*link);
                 reply.send(Applier::new(plane, io).push_links());
             }
