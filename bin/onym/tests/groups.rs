@@ -7,6 +7,7 @@ mod support;
 
 use onym_client::aio::{self, Believe};
 use onym_client::blocking::Client;
+use onym_client::metadata::Metadata;
 use onym_client::{Answer, ClientOptions, Incoming, Request, RouteOptions};
 use onym_crypto::Signer;
 use onym_crypto::signer::write_digest_data;
@@ -191,7 +192,29 @@ fn a_group_that_was_left_is_kept_no_longer() {
 /// A member with an object of nine segments that it asks to be kept. It answers the first one, then
 /// nothing until four others were asked for, and refuses number 6 once. It counts how often each is
 /// asked for.
-async fn publish_object(options: ClientOptions, counts: Arc<Mutex<BTreeMap<u64, u32>>>) {
+const OBJECT: &str = "/ndn/svs/first/32=blob/v=1";
+
+/// Metadata that says where `object` is.
+fn told(incoming: &Incoming, object: &Name, out: &mut Vec<u8>) -> Answer {
+    let mut name = incoming.interest().name.to_name();
+    name.append_version(7).append_segment(0);
+    let mut content = Vec::new();
+    let metadata =
+        Metadata { name: object.clone(), last_segment: None, segment_size: None, size: None };
+    metadata.write(&mut content);
+    let mut data = DataBuilder::new(name.as_ref(), &content);
+    data.freshness_ms = 10;
+    write_digest_data(&data, out);
+    Answer::Written
+}
+
+/// Asks by the name `asks` for [`OBJECT`] to be kept, and answers for it, but for segment 6 the first
+/// time.
+async fn publish_object(
+    options: ClientOptions,
+    asks: Name,
+    counts: Arc<Mutex<BTreeMap<u64, u32>>>,
+) {
     let client = aio::Client::open(options).unwrap();
     let (hold, mut held) = tokio::sync::mpsc::unbounded_channel();
     let write = |incoming: &Incoming, out: &mut Vec<u8>| {
@@ -219,9 +242,14 @@ async fn publish_object(options: ClientOptions, counts: Arc<Mutex<BTreeMap<u64, 
         }
         Answer::Written
     };
-    let object: Name = "/ndn/svs/first/32=blob/v=1".parse().unwrap();
+    let object: Name = OBJECT.parse().unwrap();
     client.respond(object.clone(), respond).await.unwrap();
-    client.register(object.clone(), RouteOptions::default()).await.unwrap();
+    let at = object.clone();
+    client.register(object, RouteOptions::default()).await.unwrap();
+    let metadata: Name = "/ndn/svs/first/32=blob/32=metadata".parse().unwrap();
+    let tell = move |incoming: &Incoming, out: &mut Vec<u8>| told(incoming, &at, out);
+    client.respond(metadata.clone(), tell).await.unwrap();
+    client.register(metadata, RouteOptions::default()).await.unwrap();
     let late = client.clone();
     tokio::spawn(async move {
         let mut waiting = Vec::new();
@@ -240,7 +268,7 @@ async fn publish_object(options: ClientOptions, counts: Arc<Mutex<BTreeMap<u64, 
     let config = AloConfig::new(group, node, 1, Signer::digest(), Snapshots::None { last: 10 });
     let mut group = client.join(config, Believe::Anybody).await.unwrap();
     let (mut name, mut command) = (Vec::new(), Vec::new());
-    object.as_ref().write_tlv(&mut name);
+    asks.as_ref().write_tlv(&mut name);
     let mut content = Vec::new();
     tlv::put_tlv(&mut content, 440, &name);
     tlv::put_tlv(&mut command, 7602, &content);
@@ -248,11 +276,11 @@ async fn publish_object(options: ClientOptions, counts: Arc<Mutex<BTreeMap<u64, 
     while group.next().await.is_some() {}
 }
 
-/// Law: several segments of an object that a member asks to be kept are on their way at a time, and
-/// when the fetch breaks off it goes on behind what is on the disk.
-#[test]
-fn an_object_of_a_group_goes_on_where_its_fetch_broke_off() {
+/// Has a repository keep [`OBJECT`], which a member asks for by the name `asks`, and says how often each
+/// segment was asked for.
+fn kept_as(asks: &str) -> BTreeMap<u64, u32> {
     const JOIN: u32 = 7600;
+    let asks = asks.parse().unwrap();
     let place = Place::new();
     let _daemon = place.daemon(&["cs.packets_max=0"]);
     let _run = repo(&place, &["--allow-everybody"]);
@@ -262,11 +290,27 @@ fn an_object_of_a_group_goes_on_where_its_fetch_broke_off() {
     let counts = Arc::clone(&asked);
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(publish_object(options, counts));
+        runtime.block_on(publish_object(options, asks, counts));
     });
     let packets = || place.json(&["repo", "stats", "--store", "data"])["packets"].as_u64().unwrap();
     wait_until("nine segments and the publication are kept", || packets() == 10);
     let asked = asked.lock().unwrap();
+    asked.clone()
+}
+
+/// Law: several segments of an object that a member asks to be kept are on their way at a time, and
+/// when the fetch breaks off it goes on behind what is on the disk.
+#[test]
+fn an_object_of_a_group_goes_on_where_its_fetch_broke_off() {
+    let asked = kept_as(OBJECT);
     assert!((0..6).all(|segment| asked[&segment] == 1), "{asked:?}");
     assert_eq!(asked[&6], 2, "{asked:?}");
+}
+
+/// Law: of a name without a version the newest one is kept, as the object's metadata says; what broke
+/// off goes on with the same one.
+#[test]
+fn an_object_of_a_group_that_is_named_without_its_version_is_kept() {
+    let asked = kept_as("/ndn/svs/first/32=blob");
+    assert_eq!((asked[&0], asked[&6]), (1, 2), "{asked:?}");
 }

@@ -271,11 +271,11 @@ fn asked_to_keep(keeper: &Keeper, content: &[u8]) -> Option<Wanted> {
     }
 }
 
-async fn fetch(client: Client, keeper: Keeper, wanted: Wanted) {
+async fn fetch(client: Client, keeper: Keeper, mut wanted: Wanted) {
     let mut first = 0;
     for _ in 0..TRIES {
-        let done = match &wanted {
-            Wanted::Object(name) => keeper.object(&client, name, &mut first, 0).await.is_some(),
+        let done = match &mut wanted {
+            Wanted::Object(name) => object(&client, &keeper, name, &mut first).await.is_some(),
             Wanted::History { base, after } => {
                 history(&client, &keeper, base, *after).await.is_some()
             }
@@ -288,16 +288,34 @@ async fn fetch(client: Client, keeper: Keeper, wanted: Wanted) {
     tracing::warn!(group = %keeper.group, ?wanted, "repo-object-not-fetched");
 }
 
-/// Fetches and keeps an index of bundles, and the bundles behind `after`.
-async fn history(client: &Client, keeper: &Keeper, base: &Name, after: u64) -> Option<()> {
-    let mut metadata = base.clone();
-    metadata.append_keyword("HIDX").append_keyword("metadata");
+/// Fetches and keeps an object from segment `first` on. A name without a version gets the newest one,
+/// with which a further try goes on.
+async fn object(client: &Client, keeper: &Keeper, name: &mut Name, first: &mut u64) -> Option<()> {
+    if !is_versioned(name) {
+        *name = newest(client, name).await?;
+    }
+    keeper.object(client, name, first, 0).await.map(drop)
+}
+
+fn is_versioned(name: &Name) -> bool {
+    name.as_ref().last().is_some_and(|last| last.as_version().is_some())
+}
+
+/// The newest version of `name`, as its metadata says.
+async fn newest(client: &Client, name: &Name) -> Option<Name> {
+    let mut metadata = name.clone();
+    metadata.append_keyword("metadata");
     let request = Request { can_be_prefix: true, must_be_fresh: true, ..Request::new(metadata) };
     let packet = client.request(request).await.ok()?;
-    let index = Metadata::parse(packet.data().content).ok()?.name;
-    if !base.as_ref().is_prefix_of(index.as_ref()) {
-        return None;
-    }
+    let newest = Metadata::parse(packet.data().content).ok()?.name;
+    (name.as_ref().is_prefix_of(newest.as_ref()) && is_versioned(&newest)).then_some(newest)
+}
+
+/// Fetches and keeps an index of bundles, and the bundles behind `after`.
+async fn history(client: &Client, keeper: &Keeper, base: &Name, after: u64) -> Option<()> {
+    let mut index = base.clone();
+    index.append_keyword("HIDX");
+    let index = newest(client, &index).await?;
     let content = keeper.object(client, &index, &mut 0, INDEX_OCTETS_MAX).await?;
     for seq in read_index(&content).ok()?.into_iter().filter(|seq| *seq > after) {
         let mut bundle = base.clone();
