@@ -6,6 +6,8 @@
 Two daemons with a bridge beside each. Debian's mosquitto_pub and mosquitto_sub, in both versions of
 MQTT: what is published at one bridge comes at the other, by topic and by wildcard; what is retained
 comes to who subscribes later; a will when a client is killed; and applications of Onym hear it, too.
+Subscribers of QoS 1 and 2 acknowledge what they get; who does not gets as much as its Receive Maximum
+says, and how much that was is told at the end.
 Exit status 77: no mosquitto_pub.
 """
 
@@ -25,17 +27,58 @@ from nodes import PATIENCE, free_ports, running, settings, until
 LINES = ["stdbuf", "-oL"]
 
 
+class Subscriber:
+    """A client of MQTT 5 that acknowledges when the test wants it, subscribed to a topic with QoS 1."""
+
+    def __init__(self, port: int, topic: str, receive_max: int, stack: ExitStack) -> None:
+        self.stream = stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE))
+        self.file = stack.enter_context(self.stream.makefile("rb"))
+        most = b"\x21" + receive_max.to_bytes(2, "big")
+        self.say(0x10, b"\0\4MQTT\5\2\0\0" + bytes([len(most)]) + most + b"\0\0")
+        self.answer = self.hears()
+        if receive_max:
+            name = topic.encode()
+            self.say(0x82, b"\0\1\0" + len(name).to_bytes(2, "big") + name + b"\1")
+            assert self.hears() == (0x90, b"\0\1\0\1"), "QoS 1 is granted"
+
+    def say(self, kind: int, body: bytes) -> None:
+        self.stream.sendall(bytes([kind, len(body)]) + body)
+
+    def hears(self) -> tuple[int, bytes]:
+        """The next packet, a short one."""
+        kind, length = self.octets(2)
+        return kind, self.octets(length)
+
+    def octets(self, count: int) -> bytes:
+        octets = self.file.read(count)
+        assert len(octets) == count, "the connection ended"
+        return octets
+
+    def came(self) -> list[int]:
+        """The numbers of the publications that are there."""
+        self.say(0xC0, b"")
+        numbers = []
+        while (packet := self.hears()) != (0xD0, b""):
+            kind, body = packet
+            assert kind == 0x32, "QoS 1, for the first time"
+            at = 2 + int.from_bytes(body[:2], "big")
+            numbers.append(int.from_bytes(body[at : at + 2], "big"))
+        return numbers
+
+
 class Network:
     def __init__(self, onym: str, stack: ExitStack) -> None:
         self.onym, self.stack = onym, stack
         self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         self.udp = free_ports(socket.SOCK_DGRAM, 2)
+        self.programs: dict[str, subprocess.Popen[bytes]] = {}
         self.bridges = [self.node(at) for at in range(2)]
 
     def start(self, name: str, *words: str) -> tuple[subprocess.Popen[bytes], Path]:
         """A program that ends with the test, and the file with what it says."""
         said = self.folder / name
-        return self.stack.enter_context(running(list(words), said)), said
+        self.programs[name] = self.stack.enter_context(running(list(words), said))
+        return self.programs[name], said
 
     def node(self, at: int) -> int:
         """Starts a node and its bridge; the port of that."""
@@ -75,6 +118,42 @@ class Network:
         until(has_all, f"{lines} in {said}: {said.read_text()}")
 
 
+def acknowledges(net: Network, version: str) -> None:
+    """mosquitto_sub gets from the other bridge what is to be acknowledged, in order, and does."""
+    for asked in "12":
+        name, topic = f"sure-{version}-{asked}", f"sure/{version}/{asked}"
+        said = net.listen(name, 1, "-V", version, "-q", asked, "-t", topic)
+        assert "Subscribed (mid: 1): 1" in said.read_text(), said.read_text()
+        texts = [f"{name}-{number}" for number in range(100)]
+        lines = net.folder / f"{name}.lines"
+        lines.write_text("".join(f"{text}\n" for text in texts))
+        with lines.open() as lines:
+            command = ["mosquitto_pub", "-p", str(net.bridges[0]), "-q", "1", "-l", "-t", topic]
+            subprocess.run(command, stdin=lines, check=True, timeout=PATIENCE)
+        net.hears(said, f"{topic} {texts[-1]}")
+        heard = said.read_text().splitlines()
+        assert [line.split()[1] for line in heard if line.startswith(topic)] == texts
+        assert sum("received PUBLISH (d0, q1" in line for line in heard) == len(texts)
+        until(lambda said=said: said.read_text().count("sending PUBACK") == 100, "acknowledged")
+
+
+def acknowledges_not(net: Network, stack: ExitStack) -> None:
+    """Who does not acknowledge gets no more; what it makes up frees nothing."""
+    mute = Subscriber(net.bridges[1], "mute", 2, stack)
+    assert mute.answer[1][1] == 0
+    for text in "12345":
+        net.say(1, "-q", "1", "-t", "mute", "-m", text)
+    assert mute.came() == [1, 2]
+    mute.say(0x40, b"\0\7")
+    mute.say(0x40, b"\xff\xff")
+    assert mute.came() == []
+    mute.say(0x40, b"\0\2")
+    assert mute.came() == [3]
+    mute.stream.shutdown(socket.SHUT_RDWR)
+    none = Subscriber(net.bridges[1], "none", 0, stack)
+    assert none.answer[1][1] == 0x82 and none.file.read(1) == b"", none.answer
+
+
 def check(onym: str, stack: ExitStack) -> None:
     net = Network(onym, stack)
     for version in ("mqttv311", "mqttv5"):
@@ -99,6 +178,8 @@ def check(onym: str, stack: ExitStack) -> None:
         until(lambda said=said: "Subscribed" in said.read_text(), "who dies is there")
         client.kill()
         net.hears(last, f"will {version}")
+        acknowledges(net, version)
+    acknowledges_not(net, stack)
     # An application of Onym, which comes when it comes.
     path = "/mqtt/house/roof/~value"
     heard = net.start("native", *net.command(1), "subscribe", path, "--lines")[1]
@@ -114,6 +195,10 @@ def check(onym: str, stack: ExitStack) -> None:
         assert stranger.recv(100)[4:] == b""
     net.say(0, "-t", "house/roof", "-m", "still")
     net.hears(exact, "house/roof still")
+    net.programs["bridge1"].terminate()
+    net.programs["bridge1"].wait(PATIENCE)
+    told = (net.folder / "bridge1").read_text()
+    assert "0 publications dropped for slow clients, 4 not acknowledged" in told, told
     print("MQTT clients of two bridges hear each other, in both versions")
 
 

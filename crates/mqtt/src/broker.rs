@@ -1,7 +1,10 @@
 //! The broker without I/O: what clients say goes in, answers and orders to the node come out.
 
-use crate::packet::{Answer, Connect, Message, Quality, RECEIVE_MAX, Reason, Said, Version};
+mod delivery;
+
+use crate::packet::{Answer, Connect, Level, Message, Quality, RECEIVE_MAX, Reason, Said, Version};
 use crate::topic::{self, Items};
+use delivery::Delivery;
 use onym_wire::push::{Id, Path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +24,8 @@ pub struct Limits {
     pub clients: usize,
     /// Octets of a packet.
     pub packet: usize,
-    /// Octets that wait for a client; publications beyond are dropped and counted.
+    /// Octets that wait for a client, and as many of QoS 1 that it has not acknowledged; publications
+    /// beyond are dropped and counted.
     pub queue: usize,
     /// Filters of a client.
     pub filters: usize,
@@ -62,22 +66,38 @@ struct Client {
     /// None: it has not said who it is.
     version: Option<Version>,
     name: Arc<str>,
-    filters: BTreeMap<Arc<str>, bool>,
-    will: Option<Message>,
+    filters: BTreeMap<Arc<str>, Filter>,
+    will: Option<(Message, Level)>,
     heard: Instant,
     /// Silence after which it is gone.
     patience: Option<Duration>,
     /// What is to come exactly once and was not let go of.
     held: BTreeSet<u16>,
+    delivery: Delivery,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Filter {
+    is_wild: bool,
+    level: Level,
+}
+
+/// The highest level that those of these filters grant which mean a topic.
+fn granted<'a>(
+    filters: impl Iterator<Item = (&'a Arc<str>, &'a Filter)>,
+    topic: &str,
+) -> Option<Level> {
+    filters.filter(|(filter, _)| topic::matches(filter, topic)).map(|(_, of)| of.level).max()
 }
 
 /// A topic to which clients subscribed.
 #[derive(Debug)]
 struct Wanted {
     items: Items,
-    clients: BTreeSet<u64>,
+    /// Each with the level that it was granted.
+    clients: BTreeMap<u64, Level>,
     /// The message that is kept.
-    kept: Option<Vec<u8>>,
+    kept: Option<(Vec<u8>, Level)>,
     /// Who is to get it when it comes, until when.
     waiting: BTreeMap<u64, Instant>,
 }
@@ -96,6 +116,10 @@ pub(crate) struct Broker {
     actions: Vec<Action>,
     /// Topics that were not followed for want of room.
     pub(crate) unfollowed: u64,
+    /// Publications of QoS 1 for which there was no room.
+    pub(crate) dropped: u64,
+    /// Publications of QoS 1 that were not acknowledged when their connections ended.
+    pub(crate) unacknowledged: u64,
 }
 
 impl Broker {
@@ -113,6 +137,8 @@ impl Broker {
             known,
             actions,
             unfollowed: 0,
+            dropped: 0,
+            unacknowledged: 0,
         }
     }
 
@@ -130,25 +156,28 @@ impl Broker {
     pub(crate) fn connected(&mut self, now: Instant, client: u64) {
         let (name, filters, held) = Default::default();
         let patience = Some(PATIENCE);
-        let fresh = Client { version: None, name, filters, will: None, heard: now, patience, held };
+        let delivery = Delivery::default();
+        let (version, will, heard) = (None, None, now);
+        let fresh = Client { version, name, filters, will, heard, patience, held, delivery };
         self.clients.insert(client, fresh);
     }
 
     /// A connection ended; its will is published.
     pub(crate) fn gone(&mut self, client: u64) {
         let Some(gone) = self.clients.remove(&client) else { return };
+        self.unacknowledged += gone.delivery.unacknowledged();
         if self.names.get(&gone.name) == Some(&client) {
             self.names.remove(&gone.name);
         }
         let topics: Vec<Arc<str>> = self
             .wanted
             .iter()
-            .filter(|(_, w)| w.clients.contains(&client))
+            .filter(|(_, w)| w.clients.contains_key(&client))
             .map(|(t, _)| t.clone())
             .collect();
         topics.iter().for_each(|topic| self.unwant(client, topic));
-        if let Some(will) = gone.will {
-            let _ = self.publish(will);
+        if let Some((will, level)) = gone.will {
+            let _ = self.publish(will, level);
         }
     }
 
@@ -160,10 +189,13 @@ impl Broker {
 
     /// What cannot be read came from a client, or more than may be.
     pub(crate) fn refused(&mut self, client: u64, reason: Reason) {
-        if self.clients.get(&client).is_some_and(|client| client.version.is_none()) {
-            self.actions.push(Action::Tell(client, Answer::Refused(reason)));
+        if self.clients.get(&client).is_some_and(|client| client.version.is_some()) {
+            return self.end(client, reason);
         }
-        self.end(client, reason);
+        // Nothing else may come where CONNACK says no.
+        self.actions.push(Action::Tell(client, Answer::Refused(reason)));
+        self.actions.push(Action::End(client));
+        self.gone(client);
     }
 
     /// A client says something.
@@ -176,17 +208,21 @@ impl Broker {
             (Said::Publish(message, quality), Some(version)) => {
                 self.takes_message(client, version, message, quality);
             }
+            (Said::Acknowledge(number), _) => {
+                known.delivery.acknowledged(number);
+                self.send(client);
+            }
             (Said::Release(number), _) => {
                 known.held.remove(&number);
                 self.actions.push(Action::Tell(client, Answer::Completed(number)));
             }
             (Said::Subscribe(number, filters), _) => {
                 let before = self.actions.len();
-                let refused =
-                    filters.iter().map(|f| self.subscribe(now, client, f).err()).collect();
+                let subscribe = |(filter, level)| self.subscribe(now, client, filter, level);
+                let answers = filters.into_iter().map(subscribe).collect();
                 // The answer comes before what the filters bring.
                 let brought = self.actions.split_off(before);
-                self.actions.push(Action::Tell(client, Answer::Subscribed(number, refused)));
+                self.actions.push(Action::Tell(client, Answer::Subscribed(number, answers)));
                 self.actions.extend(brought);
             }
             (Said::Unsubscribe(number, filters), _) => {
@@ -216,7 +252,7 @@ impl Broker {
         }
         let Some(known) = self.clients.get_mut(&client) else { return };
         (known.version, known.name) = (Some(connect.version), connect.client);
-        known.will = connect.will;
+        (known.will, known.delivery) = (connect.will, Delivery::new(connect.receive_max));
         // One and a half times what it says.
         let silence = Duration::from_millis(u64::from(connect.keep_alive) * 1500);
         known.patience = (!silence.is_zero()).then_some(silence);
@@ -236,7 +272,7 @@ impl Broker {
                 return self.end(client, Reason::Full);
             }
         }
-        let refused = self.publish(message).err();
+        let refused = self.publish(message, quality.into()).err();
         if let (Some(reason), Version::V3) = (refused, version) {
             // Its version knows no other way to say so.
             return self.end(client, reason);
@@ -255,7 +291,7 @@ impl Broker {
     }
 
     /// Publishes a message: to clients here, and by the node.
-    fn publish(&mut self, message: Message) -> Result<(), Reason> {
+    fn publish(&mut self, message: Message, level: Level) -> Result<(), Reason> {
         let items = topic::items(&self.root, &message.topic)?;
         let Message { topic, payload, retain } = message;
         if !self.published.contains(&topic) {
@@ -266,9 +302,9 @@ impl Broker {
             self.actions.push(Action::Announce(topic.clone()));
             self.learn(Instant::now(), &topic);
         }
-        self.value_came(&topic, &payload);
+        self.value_came(&topic, &payload, level);
         if retain {
-            self.kept_came(None, &topic, &payload);
+            self.kept_came(None, &topic, &payload, level);
         }
         let item = items.value;
         self.actions.push(Action::Publish { item, payload: payload.clone(), is_kept: false });
@@ -283,34 +319,50 @@ impl Broker {
         Ok(())
     }
 
-    fn subscribe(&mut self, now: Instant, client: u64, filter: &Arc<str>) -> Result<(), Reason> {
-        let is_wild = topic::filter(filter)?;
+    fn subscribe(
+        &mut self,
+        now: Instant,
+        client: u64,
+        filter: Arc<str>,
+        level: Level,
+    ) -> Result<Level, Reason> {
+        let is_wild = topic::filter(&filter)?;
         if !is_wild {
-            topic::items(&self.root, filter).map_err(|_| Reason::Filter)?;
+            topic::items(&self.root, &filter).map_err(|_| Reason::Filter)?;
         }
-        let Some(known) = self.clients.get_mut(&client) else { return Ok(()) };
-        if !known.filters.contains_key(filter) && known.filters.len() >= self.limits.filters {
+        let Some(known) = self.clients.get_mut(&client) else { return Ok(level) };
+        let before = known.filters.get(&filter).map(|filter| filter.level);
+        if before.is_none() && known.filters.len() >= self.limits.filters {
             return Err(Reason::Full);
         }
         if !is_wild {
-            self.want(now, client, filter)?;
+            self.want(now, client, &filter, level)?;
         }
         if let Some(known) = self.clients.get_mut(&client) {
-            known.filters.insert(filter.clone(), is_wild);
+            known.filters.insert(filter.clone(), Filter { is_wild, level });
+        }
+        if before.is_some_and(|before| before > level) {
+            self.grant_anew(client);
         }
         if is_wild {
-            let meant = self.known.iter().filter(|topic| topic::matches(filter, topic));
+            let meant = self.known.iter().filter(|topic| topic::matches(&filter, topic));
             for topic in meant.cloned().collect::<Vec<_>>() {
-                if self.want(now, client, &topic).is_err() {
+                if self.want(now, client, &topic, level).is_err() {
                     self.unfollowed += 1;
                 }
             }
         }
-        Ok(())
+        Ok(level)
     }
 
     /// A client is to get what comes of a topic.
-    fn want(&mut self, now: Instant, client: u64, topic: &Arc<str>) -> Result<(), Reason> {
+    fn want(
+        &mut self,
+        now: Instant,
+        client: u64,
+        topic: &Arc<str>,
+        level: Level,
+    ) -> Result<(), Reason> {
         if !self.wanted.contains_key(topic) {
             if self.wanted.len() >= self.limits.topics {
                 return Err(Reason::Full);
@@ -324,12 +376,13 @@ impl Broker {
             self.wanted.insert(topic.clone(), Wanted { items, clients, kept, waiting });
         }
         let Some(wanted) = self.wanted.get_mut(topic) else { return Ok(()) };
-        wanted.clients.insert(client);
+        let granted = wanted.clients.entry(client).or_insert(level);
+        *granted = level.max(*granted);
         match &wanted.kept {
-            Some(payload) => {
-                let (topic, payload) = (topic.clone(), payload.clone());
+            Some((payload, of)) => {
+                let (topic, payload, of) = (topic.clone(), payload.clone(), *of);
                 let kept = Message { topic, payload, retain: true };
-                self.actions.push(Action::Tell(client, Answer::Published(kept)));
+                self.deliver(client, kept, of.min(level));
             }
             None => _ = wanted.waiting.insert(client, now + KEPT_WITHIN),
         }
@@ -341,12 +394,21 @@ impl Broker {
         if known.filters.remove(filter).is_none() {
             return;
         }
-        let filters: Vec<Arc<str>> = known.filters.keys().cloned().collect();
-        let is_left = |topic: &str| filters.iter().any(|filter| topic::matches(filter, topic));
-        let wanted = self.wanted.iter().filter(|(_, wanted)| wanted.clients.contains(&client));
-        let topics: Vec<Arc<str>> =
-            wanted.map(|(topic, _)| topic.clone()).filter(|topic| !is_left(topic)).collect();
-        topics.iter().for_each(|topic| self.unwant(client, topic));
+        self.grant_anew(client);
+    }
+
+    /// A client gets of each topic what its filters grant by now, or nothing.
+    fn grant_anew(&mut self, client: u64) {
+        let Some(known) = self.clients.get(&client) else { return };
+        let mut unwanted = Vec::new();
+        for (topic, wanted) in &mut self.wanted {
+            let Some(level) = wanted.clients.get_mut(&client) else { continue };
+            match granted(known.filters.iter(), topic) {
+                Some(granted) => *level = granted,
+                None => unwanted.push(topic.clone()),
+            }
+        }
+        unwanted.iter().for_each(|topic| self.unwant(client, topic));
     }
 
     fn unwant(&mut self, client: u64, topic: &Arc<str>) {
@@ -363,15 +425,15 @@ impl Broker {
         }
     }
 
-    /// A publication of the node.
+    /// A publication of the node; which QoS it had elsewhere is not known.
     pub(crate) fn data(&mut self, now: Instant, id: &Id, payload: &[u8]) {
         if let Some((topic, is_kept)) = self.items.get(id).cloned() {
             match is_kept {
-                true => self.kept_came(Some(now), &topic, payload),
+                true => self.kept_came(Some(now), &topic, payload, Level::Least),
                 false => {
                     // It may come before the word that there is such a topic.
                     self.learn(now, &topic);
-                    self.value_came(&topic, payload);
+                    self.value_came(&topic, payload, Level::Least);
                 }
             }
         } else if id.starts_with(&topic::directory(&self.root).id)
@@ -381,26 +443,51 @@ impl Broker {
         }
     }
 
-    fn value_came(&mut self, topic: &Arc<str>, payload: &[u8]) {
+    fn value_came(&mut self, topic: &Arc<str>, payload: &[u8], level: Level) {
         let Some(wanted) = self.wanted.get_mut(topic) else { return };
         wanted.waiting.clear();
-        for client in &wanted.clients {
+        let clients: Vec<(u64, Level)> = wanted.clients.iter().map(|(c, of)| (*c, *of)).collect();
+        for (client, granted) in clients {
             let (topic, payload) = (topic.clone(), payload.to_vec());
             let message = Message { topic, payload, retain: false };
-            self.actions.push(Action::Tell(*client, Answer::Published(message)));
+            self.deliver(client, message, level.min(granted));
         }
     }
 
     /// What is kept of a topic is another message: who waits for one gets it.
-    fn kept_came(&mut self, now: Option<Instant>, topic: &Arc<str>, payload: &[u8]) {
+    fn kept_came(&mut self, now: Option<Instant>, topic: &Arc<str>, payload: &[u8], level: Level) {
         let Some(wanted) = self.wanted.get_mut(topic) else { return };
-        wanted.kept = (!payload.is_empty()).then(|| payload.to_vec());
+        wanted.kept = (!payload.is_empty()).then(|| (payload.to_vec(), level));
         let waiting = std::mem::take(&mut wanted.waiting);
         let is_due = |until: &Instant| now.is_some_and(|now| now <= *until);
-        for client in waiting.iter().filter(|(_, until)| is_due(until)).map(|(client, _)| client) {
+        let due = waiting.iter().filter(|(_, until)| is_due(until));
+        let of = |client| wanted.clients.get(client).map(|granted| (*client, *granted));
+        let clients: Vec<(u64, Level)> = due.filter_map(|(client, _)| of(client)).collect();
+        for (client, granted) in clients {
             let (topic, payload) = (topic.clone(), payload.to_vec());
             let message = Message { topic, payload, retain: true };
-            self.actions.push(Action::Tell(*client, Answer::Published(message)));
+            self.deliver(client, message, level.min(granted));
+        }
+    }
+
+    /// A client gets a message, at once where it need not acknowledge it.
+    fn deliver(&mut self, client: u64, message: Message, level: Level) {
+        if level == Level::Most {
+            return self.actions.push(Action::Tell(client, Answer::Published(message, None)));
+        }
+        let Some(known) = self.clients.get_mut(&client) else { return };
+        if !known.delivery.push(message, self.limits.queue) {
+            self.dropped += 1;
+        }
+        self.send(client);
+    }
+
+    /// What waits for a client leaves, as far as it acknowledges.
+    fn send(&mut self, client: u64) {
+        let Some(known) = self.clients.get_mut(&client) else { return };
+        while let Some((number, message)) = known.delivery.pop() {
+            let answer = Answer::Published(message, Some(number));
+            self.actions.push(Action::Tell(client, answer));
         }
     }
 
@@ -414,13 +501,14 @@ impl Broker {
             return;
         }
         self.known.insert(topic.clone());
-        let means = |client: &Client| {
-            client.filters.iter().any(|(filter, is_wild)| *is_wild && topic::matches(filter, topic))
+        let wild = |client: &Client| {
+            granted(client.filters.iter().filter(|(_, filter)| filter.is_wild), topic)
         };
-        let clients: Vec<u64> =
-            self.clients.iter().filter(|(_, c)| means(c)).map(|(number, _)| *number).collect();
-        for client in clients {
-            if self.want(now, client, topic).is_err() {
+        let clients = self.clients.iter();
+        let clients: Vec<(u64, Level)> =
+            clients.filter_map(|(number, client)| Some((*number, wild(client)?))).collect();
+        for (client, level) in clients {
+            if self.want(now, client, topic, level).is_err() {
                 self.unfollowed += 1;
             }
         }
@@ -439,6 +527,8 @@ impl Broker {
     /// The node is gone.
     pub(crate) fn stop(&mut self) {
         let all: Vec<u64> = self.clients.keys().copied().collect();
+        let left = self.clients.values().map(|client| client.delivery.unacknowledged());
+        self.unacknowledged += left.sum::<u64>();
         for client in all {
             self.actions.push(Action::Tell(client, Answer::Ended(Reason::NodeGone)));
             self.actions.push(Action::End(client));

@@ -2,7 +2,7 @@
 //!
 //! A packet is read from exactly its octets; what its header says of its length is looked at first.
 
-use mqtt_proto::{Pid, QosPid, TopicName, v3, v5};
+use mqtt_proto::{Pid, QoS, QosPid, TopicName, v3, v5};
 use std::sync::Arc;
 
 /// The version that a client speaks.
@@ -27,7 +27,25 @@ pub(crate) struct Connect {
     pub(crate) client: Arc<str>,
     /// Seconds; 0: it may be silent.
     pub(crate) keep_alive: u16,
-    pub(crate) will: Option<Message>,
+    pub(crate) will: Option<(Message, Level)>,
+    /// Publications that it takes without having acknowledged them.
+    pub(crate) receive_max: u16,
+}
+
+/// How surely a message comes to a client: what is to come exactly once comes at least once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    Most,
+    Least,
+}
+
+impl From<QoS> for Level {
+    fn from(of: QoS) -> Self {
+        match of {
+            QoS::Level0 => Self::Most,
+            QoS::Level1 | QoS::Level2 => Self::Least,
+        }
+    }
 }
 
 /// How often a publication is to come.
@@ -38,14 +56,26 @@ pub(crate) enum Quality {
     Exactly(u16),
 }
 
+impl From<Quality> for Level {
+    fn from(of: Quality) -> Self {
+        match of {
+            Quality::Most => Self::Most,
+            Quality::Least(_) | Quality::Exactly(_) => Self::Least,
+        }
+    }
+}
+
 /// What a client says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said {
     Connect(Connect),
     Publish(Message, Quality),
+    /// It has a publication.
+    Acknowledge(u16),
     /// It lets go of a publication that is to come exactly once.
     Release(u16),
-    Subscribe(u16, Vec<Arc<str>>),
+    /// Filters, each with the level it asks for.
+    Subscribe(u16, Vec<(Arc<str>, Level)>),
     Unsubscribe(u16, Vec<Arc<str>>),
     Ping,
     /// Whether its will is to be published even so.
@@ -93,12 +123,13 @@ pub(crate) enum Answer {
     /// With the most octets of a packet.
     Connected(u32),
     Refused(Reason),
-    Published(Message),
+    /// With the number by which it is acknowledged, if it is.
+    Published(Message, Option<u16>),
     Acknowledged(u16, Option<Reason>),
     Received(u16, Option<Reason>),
     Completed(u16),
-    /// By filter, why not.
-    Subscribed(u16, Vec<Option<Reason>>),
+    /// By filter, what is granted or why not.
+    Subscribed(u16, Vec<Result<Level, Reason>>),
     Unsubscribed(u16, usize),
     Pong,
     /// Then the connection ends.
@@ -136,7 +167,7 @@ pub(crate) fn read(version: Version, octets: &[u8]) -> Result<Said, Reason> {
             _ => Err(Reason::Malformed),
         },
         Version::V5 => match v5::Packet::decode(octets) {
-            Ok(Some(packet)) => Ok(of_v5(packet)),
+            Ok(Some(packet)) => of_v5(packet),
             _ => Err(Reason::Malformed),
         },
     }
@@ -160,20 +191,23 @@ fn of_v3(packet: v3::Packet) -> Said {
             version: Version::V3,
             client: text(&connect.client_id),
             keep_alive: connect.keep_alive,
-            will: connect.last_will.map(|will| Message {
-                topic: text(&will.topic_name),
-                payload: will.message.to_vec(),
-                retain: will.retain,
+            will: connect.last_will.map(|will| {
+                let (topic, payload) = (text(&will.topic_name), will.message.to_vec());
+                (Message { topic, payload, retain: will.retain }, will.qos.into())
             }),
+            receive_max: u16::MAX,
         }),
         v3::Packet::Publish(publish) => {
             let (topic, payload) = (text(&publish.topic_name), publish.payload.to_vec());
             let message = Message { topic, payload, retain: publish.retain };
             Said::Publish(message, quality(publish.qos_pid))
         }
+        v3::Packet::Puback(pid) => Said::Acknowledge(pid.value()),
         v3::Packet::Pubrel(pid) => Said::Release(pid.value()),
         v3::Packet::Subscribe(subscribe) => {
-            let filters = subscribe.topics.iter().map(|(filter, _)| text(filter)).collect();
+            let filters = subscribe.topics.iter();
+            let filters = filters.map(|(filter, asked)| (text(filter), (*asked).into()));
+            let filters = filters.collect();
             Said::Subscribe(subscribe.pid.value(), filters)
         }
         v3::Packet::Unsubscribe(unsubscribe) => {
@@ -186,26 +220,32 @@ fn of_v3(packet: v3::Packet) -> Said {
     }
 }
 
-fn of_v5(packet: v5::Packet) -> Said {
-    match packet {
+fn of_v5(packet: v5::Packet) -> Result<Said, Reason> {
+    Ok(match packet {
         v5::Packet::Connect(connect) => Said::Connect(Connect {
             version: Version::V5,
             client: text(&connect.client_id),
             keep_alive: connect.keep_alive,
-            will: connect.last_will.map(|will| Message {
-                topic: text(&will.topic_name),
-                payload: will.payload.to_vec(),
-                retain: will.retain,
+            will: connect.last_will.map(|will| {
+                let (topic, payload) = (text(&will.topic_name), will.payload.to_vec());
+                (Message { topic, payload, retain: will.retain }, will.qos.into())
             }),
+            receive_max: match connect.properties.receive_max {
+                Some(0) => return Err(Reason::Protocol),
+                of => of.unwrap_or(u16::MAX),
+            },
         }),
         v5::Packet::Publish(publish) => {
             let (topic, payload) = (text(&publish.topic_name), publish.payload.to_vec());
             let message = Message { topic, payload, retain: publish.retain };
             Said::Publish(message, quality(publish.qos_pid))
         }
+        v5::Packet::Puback(puback) => Said::Acknowledge(puback.pid.value()),
         v5::Packet::Pubrel(release) => Said::Release(release.pid.value()),
         v5::Packet::Subscribe(subscribe) => {
-            let filters = subscribe.topics.iter().map(|(filter, _)| text(filter)).collect();
+            let filters = subscribe.topics.iter();
+            let filters = filters.map(|(filter, asked)| (text(filter), asked.max_qos.into()));
+            let filters = filters.collect();
             Said::Subscribe(subscribe.pid.value(), filters)
         }
         v5::Packet::Unsubscribe(unsubscribe) => {
@@ -218,8 +258,11 @@ fn of_v5(packet: v5::Packet) -> Said {
             Said::Disconnect(disconnect.reason_code == with_will)
         }
         _ => Said::Other,
-    }
+    })
 }
+
+/// A filter that is refused, in MQTT 3.1.1.
+const FAILURE: u8 = 0x80;
 
 /// Writes an answer in the version of the client; nothing where that has no such packet.
 pub(crate) fn write(version: Version, answer: &Answer, out: &mut Vec<u8>) {
@@ -227,13 +270,24 @@ pub(crate) fn write(version: Version, answer: &Answer, out: &mut Vec<u8>) {
         Version::V3 => as_v3(answer).and_then(|packet| packet.encode().ok()),
         Version::V5 => as_v5(answer).and_then(|packet| packet.encode().ok()),
     };
-    if let Some(octets) = octets {
-        out.extend_from_slice(octets.as_ref());
+    let Some(octets) = octets else { return };
+    out.extend_from_slice(octets.as_ref());
+    if let (Version::V3, Answer::Subscribed(_, answers)) = (version, answer) {
+        // The crate writes another code than it reads.
+        let codes = out.iter_mut().rev().zip(answers.iter().rev());
+        codes.filter(|(_, answer)| answer.is_err()).for_each(|(code, _)| *code = FAILURE);
     }
 }
 
 fn pid(number: u16) -> Option<Pid> {
     Pid::try_from(number).ok()
+}
+
+fn numbered(number: Option<u16>) -> Option<QosPid> {
+    match number {
+        None => Some(QosPid::Level0),
+        Some(number) => pid(number).map(QosPid::Level1),
+    }
 }
 
 fn name(topic: &Arc<str>) -> Option<TopicName> {
@@ -247,20 +301,21 @@ fn as_v3(answer: &Answer) -> Option<v3::Packet> {
         Answer::Connected(_) => connack(Code::Accepted),
         Answer::Refused(Reason::Protocol) => connack(Code::UnacceptableProtocolVersion),
         Answer::Refused(_) => connack(Code::ServerUnavailable),
-        Answer::Published(message) => {
+        Answer::Published(message, number) => {
             let payload = message.payload.clone().into();
-            let publish = v3::Publish::new(QosPid::Level0, name(&message.topic)?, payload);
+            let publish = v3::Publish::new(numbered(*number)?, name(&message.topic)?, payload);
             Some(v3::Packet::Publish(v3::Publish { retain: message.retain, ..publish }))
         }
         Answer::Acknowledged(number, _) => Some(v3::Packet::Puback(pid(*number)?)),
         Answer::Received(number, _) => Some(v3::Packet::Pubrec(pid(*number)?)),
         Answer::Completed(number) => Some(v3::Packet::Pubcomp(pid(*number)?)),
-        Answer::Subscribed(number, refused) => {
-            let granted = |refused: &Option<Reason>| match refused {
-                None => Granted::MaxLevel0,
-                Some(_) => Granted::Failure,
+        Answer::Subscribed(number, answers) => {
+            let granted = |answer: &Result<Level, Reason>| match answer {
+                Ok(Level::Most) => Granted::MaxLevel0,
+                Ok(Level::Least) => Granted::MaxLevel1,
+                Err(_) => Granted::Failure,
             };
-            let granted = refused.iter().map(granted).collect();
+            let granted = answers.iter().map(granted).collect();
             Some(v3::Packet::Suback(v3::Suback::new(pid(*number)?, granted)))
         }
         Answer::Unsubscribed(number, _) => Some(v3::Packet::Unsuback(pid(*number)?)),
@@ -285,9 +340,9 @@ fn as_v5(answer: &Answer) -> Option<v5::Packet> {
             let code = Code::from_u8(reason.code()).unwrap_or(Code::ServerUnavailable);
             Some(v5::Packet::Connack(v5::Connack::new(false, code)))
         }
-        Answer::Published(message) => {
+        Answer::Published(message, number) => {
             let payload = message.payload.clone().into();
-            let publish = v5::Publish::new(QosPid::Level0, name(&message.topic)?, payload);
+            let publish = v5::Publish::new(numbered(*number)?, name(&message.topic)?, payload);
             Some(v5::Packet::Publish(v5::Publish { retain: message.retain, ..publish }))
         }
         Answer::Acknowledged(number, refused) => {
@@ -307,14 +362,13 @@ fn as_v5(answer: &Answer) -> Option<v5::Packet> {
         Answer::Completed(number) => {
             Some(v5::Packet::Pubcomp(v5::Pubcomp::new_success(pid(*number)?)))
         }
-        Answer::Subscribed(number, refused) => {
-            let granted = |refused: &Option<Reason>| match refused {
-                None => Granted::GrantedQoS0,
-                Some(reason) => {
-                    Granted::from_u8(reason.code()).unwrap_or(Granted::UnspecifiedError)
-                }
+        Answer::Subscribed(number, answers) => {
+            let granted = |answer: &Result<Level, Reason>| match answer {
+                Ok(Level::Most) => Granted::GrantedQoS0,
+                Ok(Level::Least) => Granted::GrantedQoS1,
+                Err(reason) => Granted::from_u8(reason.code()).unwrap_or(Granted::UnspecifiedError),
             };
-            let granted = refused.iter().map(granted).collect();
+            let granted = answers.iter().map(granted).collect();
             Some(v5::Packet::Suback(v5::Suback::new(pid(*number)?, granted)))
         }
         Answer::Unsubscribed(number, count) => {
@@ -335,7 +389,6 @@ pub(crate) const RECEIVE_MAX: u16 = 64;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mqtt_proto::QoS;
 
     /// What a client of either version sends.
     fn said(version: Version) -> Vec<Vec<u8>> {
@@ -378,17 +431,58 @@ mod tests {
             assert!(all.iter().all(|packet| length(packet) == Ok(Some(packet.len()))));
             let read: Vec<Said> = all.iter().map(|packet| read(of, packet).unwrap()).collect();
             let (client, topic) = ("me".into(), "a/b".into());
-            let connect = Connect { version: of, client, keep_alive: 60, will: None };
+            let (keep_alive, receive_max) = (60, u16::MAX);
+            let connect = Connect { version: of, client, keep_alive, will: None, receive_max };
             let message = Message { topic, payload: b"x".to_vec(), retain: false };
             assert_eq!(
                 read,
                 [
                     Said::Connect(connect),
                     Said::Publish(message, Quality::Exactly(7)),
-                    Said::Subscribe(7, vec!["a/+/#".into()]),
+                    Said::Subscribe(7, vec![("a/+/#".into(), Level::Least)]),
                 ]
             );
         }
+    }
+
+    #[test]
+    fn what_is_to_be_acknowledged_has_a_number_and_a_filter_its_level_in_both_versions() {
+        let message = || Message { topic: "a".into(), payload: b"x".to_vec(), retain: true };
+        let answers = [Ok(Level::Most), Ok(Level::Least), Err(Reason::Filter)].to_vec();
+        for (of, codes) in [(Version::V3, [0, 1, 0x80]), (Version::V5, [0, 1, 0x8f])] {
+            for (number, quality) in [(None, Quality::Most), (Some(9), Quality::Least(9))] {
+                let mut out = Vec::new();
+                write(of, &Answer::Published(message(), number), &mut out);
+                assert_eq!(read(of, &out), Ok(Said::Publish(message(), quality)));
+                // Sent for the first time (DUP).
+                assert_eq!(out[0] & 8, 0);
+            }
+            let mut out = Vec::new();
+            write(of, &Answer::Subscribed(7, answers.clone()), &mut out);
+            assert!(out.ends_with(&codes), "{out:?}");
+            assert_eq!(read(of, &[0x40, 2, 0, 9]), Ok(Said::Acknowledge(9)));
+            assert_eq!(read(of, &[0x40, 2, 0, 0]), Err(Reason::Malformed));
+        }
+        // With a reason why it was not taken: it is done with, too.
+        assert_eq!(read(Version::V5, &[0x40, 3, 0, 9, 0x97]), Ok(Said::Acknowledge(9)));
+    }
+
+    #[test]
+    fn a_receive_maximum_of_nothing_is_a_protocol_error() {
+        let connect = |receive_max| {
+            let mut connect = v5::Connect::new("me".into(), 60);
+            connect.properties.receive_max = receive_max;
+            let packet = v5::Packet::Connect(connect).encode().unwrap();
+            match read(Version::V5, packet.as_ref()) {
+                Ok(Said::Connect(connect)) => Ok(connect.receive_max),
+                other => Err(other),
+            }
+        };
+        assert_eq!(connect(Some(0)), Err(Err(Reason::Protocol)));
+        assert_eq!((connect(Some(1)), connect(None)), (Ok(1), Ok(u16::MAX)));
+        let mut out = Vec::new();
+        write(Version::V5, &Answer::Refused(Reason::Protocol), &mut out);
+        assert_eq!(out[3], 0x82);
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub struct Stopped {
     pub unsent: u64,
     /// Topics that were not followed for want of room.
     pub unfollowed: u64,
+    /// Publications of QoS 1 that clients had not acknowledged when their connections ended.
+    pub unacknowledged: u64,
 }
 
 /// A broker's face of a node.
@@ -110,8 +112,9 @@ impl Bridge {
         let _ = self.obey();
         self.connections.values_mut().for_each(|connection| _ = connection.flush());
         ended?;
-        let (dropped, unfollowed) = (self.dropped, self.broker.unfollowed);
-        Ok(Stopped { dropped, unsent: self.own.unsent, unfollowed })
+        let Broker { dropped, unfollowed, unacknowledged, .. } = self.broker;
+        let (dropped, unsent) = (self.dropped + dropped, self.own.unsent);
+        Ok(Stopped { dropped, unsent, unfollowed, unacknowledged })
     }
 
     fn turn(&mut self) -> Result<(), Error> {
@@ -270,8 +273,9 @@ impl Bridge {
         if connection.is_over {
             return;
         }
-        let is_publication = matches!(answer, Answer::Published(_));
-        if is_publication && connection.queue.len() > self.limits.queue {
+        // What is to be acknowledged has a bound of its own.
+        let may_go = matches!(answer, Answer::Published(_, None));
+        if may_go && connection.queue.len() > self.limits.queue {
             self.dropped += 1;
             return;
         }

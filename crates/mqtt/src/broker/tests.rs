@@ -33,9 +33,12 @@ impl Played {
     }
 
     fn connects(&mut self, client: u64, version: Version, will: Option<Message>) -> Vec<Answer> {
+        let will = will.map(|will| (will, Level::Most));
         self.broker.connected(self.now, client);
         let name = format!("client {client}").as_str().into();
-        self.says(client, Said::Connect(Connect { version, client: name, keep_alive: 10, will }))
+        let (keep_alive, receive_max) = (10, u16::MAX);
+        let connect = Connect { version, client: name, keep_alive, will, receive_max };
+        self.says(client, Said::Connect(connect))
     }
 
     fn data(&mut self, path: &str, payload: &[u8]) {
@@ -50,7 +53,13 @@ fn message(topic: &str, payload: &[u8], retain: bool) -> Message {
 }
 
 fn published(topic: &str, payload: &[u8], retain: bool) -> Answer {
-    Answer::Published(message(topic, payload, retain))
+    Answer::Published(message(topic, payload, retain), None)
+}
+
+/// A client asks for filters, at most once each.
+fn subscribe(number: u16, filters: &[&str]) -> Said {
+    let filters = filters.iter().map(|filter| (Arc::from(*filter), Level::Most)).collect();
+    Said::Subscribe(number, filters)
 }
 
 #[test]
@@ -58,9 +67,8 @@ fn clients_of_one_bridge_hear_each_other_and_wildcards_follow_topics_that_come()
     let mut all = Played::new(Limits::default());
     assert_eq!(all.connects(1, Version::V5, None), [Answer::Connected(256 << 10)]);
     all.connects(2, Version::V3, None);
-    let filters = vec!["home/+/light".into(), "#".into(), "home/a/light".into()];
-    let answer = all.says(2, Said::Subscribe(7, filters));
-    assert_eq!(answer, [Answer::Subscribed(7, vec![None; 3])]);
+    let answer = all.says(2, subscribe(7, &["home/+/light", "#", "home/a/light"]));
+    assert_eq!(answer, [Answer::Subscribed(7, vec![Ok(Level::Most); 3])]);
     let said = Said::Publish(message("home/a/light", b"on", false), Quality::Least(3));
     assert_eq!(all.says(1, said), [Answer::Acknowledged(3, None)]);
     assert_eq!(all.told.remove(&2), Some(vec![published("home/a/light", b"on", false)]), "once");
@@ -80,17 +88,20 @@ fn clients_of_one_bridge_hear_each_other_and_wildcards_follow_topics_that_come()
 fn what_is_kept_comes_to_who_subscribes_later_and_not_twice() {
     let mut all = Played::new(Limits::default());
     (1..4).for_each(|client| _ = all.connects(client, Version::V5, None));
-    all.says(1, Said::Subscribe(1, vec!["a".into()]));
+    all.says(1, subscribe(1, &["a"]));
     all.data("/mqtt/=a/~retained", b"old");
     assert_eq!(all.told.remove(&1), Some(vec![published("a", b"old", true)]));
     all.data("/mqtt/=a/~retained", b"new");
     assert_eq!(all.told.remove(&1), None, "it gets that live");
-    let answers = all.says(2, Said::Subscribe(1, vec!["a".into()]));
-    assert_eq!(answers, [Answer::Subscribed(1, vec![None]), published("a", b"new", true)]);
+    let answers = all.says(2, subscribe(1, &["a"]));
+    assert_eq!(
+        answers,
+        [Answer::Subscribed(1, vec![Ok(Level::Most)]), published("a", b"new", true)]
+    );
     // Taken back by nothing.
     all.says(3, Said::Publish(message("a", b"", true), Quality::Most));
     assert!(matches!(all.orders.last(), Some(Action::Forget(_))));
-    assert_eq!(all.says(3, Said::Subscribe(2, vec!["a".into()])).len(), 1);
+    assert_eq!(all.says(3, subscribe(2, &["a"])).len(), 1);
 }
 
 #[test]
@@ -114,7 +125,7 @@ fn a_message_that_is_to_come_once_is_taken_once() {
 fn wills_are_published_when_a_connection_fails_and_not_when_it_is_ended() {
     let mut all = Played::new(Limits::default());
     all.connects(9, Version::V5, None);
-    all.says(9, Said::Subscribe(1, vec!["will".into()]));
+    all.says(9, subscribe(1, &["will"]));
     let will = || Some(message("will", b"dead", false));
     (1..5).for_each(|client| _ = all.connects(client, Version::V5, will()));
     all.says(1, Said::Disconnect(false));
@@ -131,7 +142,8 @@ fn wills_are_published_when_a_connection_fails_and_not_when_it_is_ended() {
     // The same client once more: the connection from before ends.
     all.broker.connected(all.now, 5);
     let (version, keep_alive, will) = (Version::V5, 0, None);
-    let connect = Connect { version, client: "client 9".into(), keep_alive, will };
+    let (client, receive_max) = ("client 9".into(), u16::MAX);
+    let connect = Connect { version, client, keep_alive, will, receive_max };
     all.says(5, Said::Connect(connect));
     assert_eq!(all.told.remove(&9), Some(vec![Answer::Ended(Reason::TakenOver)]));
 }
@@ -143,10 +155,11 @@ fn at_the_bounds_what_is_beyond_is_refused_and_the_rest_goes_on() {
     all.connects(1, Version::V5, None);
     all.connects(2, Version::V3, None);
     assert!(!all.broker.takes());
-    let filters = ["a", "$share/g/a", "a/#/b", "$SYS/x", "b", "c"].map(Arc::from).to_vec();
-    let refused = [Reason::Shared, Reason::Filter, Reason::Filter].map(Some);
-    let refused = [&[None], &refused[..], &[None, Some(Reason::Full)]].concat();
-    assert_eq!(all.says(1, Said::Subscribe(1, filters)), [Answer::Subscribed(1, refused)]);
+    let filters = subscribe(1, &["a", "$share/g/a", "a/#/b", "$SYS/x", "b", "c"]);
+    let refused = [Reason::Shared, Reason::Filter, Reason::Filter].map(Err);
+    let granted = [Ok(Level::Most)];
+    let answers = [&granted, &refused[..], &granted, &[Err(Reason::Full)]].concat();
+    assert_eq!(all.says(1, filters), [Answer::Subscribed(1, answers)]);
     for topic in ["1", "2", "3"] {
         let said = Said::Publish(message(topic, b"", false), Quality::Least(1));
         assert_eq!(all.says(1, said), [Answer::Acknowledged(1, None)]);
@@ -159,7 +172,7 @@ fn at_the_bounds_what_is_beyond_is_refused_and_the_rest_goes_on() {
     assert!(all.ended.contains(&2) && all.broker.takes());
     // By wildcards no more topics are followed than there may be.
     all.says(1, Said::Unsubscribe(2, vec!["b".into()]));
-    all.says(1, Said::Subscribe(3, vec!["#".into()]));
+    all.says(1, subscribe(3, &["#"]));
     (0..9).for_each(|n| all.data("/mqtt/~topics/1", format!("t{n}").as_bytes()));
     assert!(all.broker.wanted.len() <= 3 && all.broker.unfollowed > 0);
     assert!(all.told.is_empty());
@@ -167,4 +180,148 @@ fn at_the_bounds_what_is_beyond_is_refused_and_the_rest_goes_on() {
     assert!(said.is_empty(), "nobody");
     all.broker.connected(all.now, 8);
     assert_eq!(all.says(8, Said::Ping), [Answer::Ended(Reason::Protocol)], "not who it is");
+}
+
+impl Played {
+    /// A client of MQTT 5 that takes so many unacknowledged publications, and asks for filters.
+    fn listens(&mut self, client: u64, receive_max: u16, filters: &[(&str, Level)]) -> Vec<Answer> {
+        self.broker.connected(self.now, client);
+        let name = format!("client {client}").as_str().into();
+        let (version, keep_alive, will) = (Version::V5, 0, None);
+        let connect = Connect { version, client: name, keep_alive, will, receive_max };
+        self.says(client, Said::Connect(connect));
+        self.asks(client, filters)
+    }
+
+    fn asks(&mut self, client: u64, filters: &[(&str, Level)]) -> Vec<Answer> {
+        let filters = filters.iter().map(|(filter, level)| (Arc::from(*filter), *level)).collect();
+        self.says(client, Said::Subscribe(1, filters))
+    }
+
+    /// The publications that a client was told: what they say, and the number they have.
+    fn came(&mut self, client: u64) -> Vec<(String, Option<u16>)> {
+        let told = self.told.remove(&client).unwrap_or_default();
+        let came = told.into_iter().map(|answer| match answer {
+            Answer::Published(message, number) => {
+                (String::from_utf8(message.payload).unwrap(), number)
+            }
+            other => panic!("{other:?}"),
+        });
+        came.collect()
+    }
+}
+
+#[test]
+fn a_message_comes_with_the_lower_of_what_its_publisher_and_the_filter_say() {
+    let mut all = Played::new(Limits::default());
+    all.connects(1, Version::V5, None);
+    let granted = all.listens(2, 9, &[("a", Level::Most), ("b", Level::Least)]);
+    let [Answer::Subscribed(1, granted)] = &granted[..] else { panic!("{granted:?}") };
+    assert_eq!(*granted, [Ok(Level::Most), Ok(Level::Least)]);
+    for (topic, number) in [("a", 7), ("b", 8)] {
+        for of in [Quality::Most, Quality::Least(number), Quality::Exactly(number)] {
+            all.says(1, Said::Publish(message(topic, topic.as_bytes(), false), of));
+        }
+    }
+    let (a, b) = (|| ("a".to_owned(), None), |number| ("b".to_owned(), number));
+    assert_eq!(all.came(2), [a(), a(), a(), b(None), b(Some(1)), b(Some(2))]);
+    // Items do not say which it had.
+    all.data("/mqtt/=a/~value", b"a");
+    all.data("/mqtt/=b/~value", b"b");
+    assert_eq!(all.came(2), [a(), b(Some(3))]);
+    // The highest of all filters that mean the topic, also of one that follows it; once.
+    let said = || Said::Publish(message("a", b"a", true), Quality::Least(1));
+    for (filter, level, number) in
+        [("#", Level::Least, Some(4)), ("#", Level::Most, None), ("a", Level::Least, Some(6))]
+    {
+        all.asks(2, &[(filter, level)]);
+        all.told.clear();
+        all.says(1, said());
+        assert_eq!(all.came(2), [("a".to_owned(), number)], "{filter} {level:?}");
+        (1..9).for_each(|number| _ = all.says(2, Said::Acknowledge(number)));
+    }
+    all.says(2, Said::Unsubscribe(2, vec!["a".into()]));
+    all.says(1, said());
+    assert_eq!(all.came(2), [a()]);
+    // A will has its own.
+    all.broker.connected(all.now, 5);
+    let (version, client, keep_alive) = (Version::V3, "client 5".into(), 0);
+    let will = Some((message("b", b"b", false), Level::Least));
+    let connect = Connect { version, client, keep_alive, will, receive_max: u16::MAX };
+    all.says(5, Said::Connect(connect));
+    all.broker.gone(5);
+    all.take();
+    assert_eq!(all.came(2), [b(Some(7))]);
+    // What is kept has the QoS of its publisher, too.
+    let kept = all.listens(3, 9, &[("a", Level::Least)]);
+    assert_eq!(kept[1], Answer::Published(message("a", b"a", true), Some(1)));
+    all.says(1, Said::Publish(message("a", b"a", true), Quality::Most));
+    let kept = all.listens(4, 9, &[("a", Level::Least)]);
+    assert_eq!(kept[1], published("a", b"a", true));
+}
+
+#[test]
+fn no_more_leaves_than_a_client_acknowledges_and_what_it_makes_up_frees_nothing() {
+    let mut all = Played::new(Limits::default());
+    all.listens(2, 2, &[("a", Level::Least)]);
+    let of = |text: u8, number| (char::from(text).to_string(), Some(number));
+    b"12345".iter().for_each(|text| all.data("/mqtt/=a/~value", &[*text]));
+    assert_eq!(all.came(2), [of(b'1', 1), of(b'2', 2)]);
+    // Those that nobody used, and one twice.
+    for number in [3, 4, 64, 65, u16::MAX] {
+        assert!(all.says(2, Said::Acknowledge(number)).is_empty(), "{number}");
+    }
+    let third = Answer::Published(message("a", b"3", false), Some(3));
+    assert_eq!(all.says(2, Said::Acknowledge(2)), [third]);
+    assert!(all.says(2, Said::Acknowledge(2)).is_empty());
+    // What need not be acknowledged does not wait.
+    all.connects(1, Version::V3, None);
+    all.says(1, Said::Publish(message("a", b"now", false), Quality::Most));
+    assert_eq!(all.came(2), [("now".to_owned(), None)]);
+    // Who names no bound has that of the bridge.
+    all.listens(3, u16::MAX, &[("b", Level::Least)]);
+    (0..99).for_each(|_| all.data("/mqtt/=b/~value", b"b"));
+    assert_eq!(all.came(3).len(), 64);
+    (1..=64).for_each(|number| _ = all.says(3, Said::Acknowledge(number)));
+    all.broker.gone(3);
+    assert_eq!(all.broker.unacknowledged, 99 - 64);
+}
+
+#[test]
+fn who_never_acknowledges_holds_no_more_than_its_bound_and_nobody_else_up() {
+    let mut all = Played::new(Limits { queue: 4096, ..Limits::default() });
+    all.listens(1, u16::MAX, &[("a", Level::Least)]);
+    all.listens(2, u16::MAX, &[("a", Level::Least)]);
+    let count = 1000_u64;
+    for number in 1..=count {
+        // Empty ones take room, too.
+        all.data("/mqtt/=a/~value", b"");
+        assert_eq!(all.came(2).len(), 1);
+        all.says(2, Said::Acknowledge(u16::try_from(number).unwrap()));
+    }
+    let dropped = all.broker.dropped;
+    assert!((count - 4096 / 32..count).contains(&dropped), "{dropped}");
+    assert!(all.came(1).len() <= 64);
+    // It acknowledges after all: there is room again.
+    all.says(1, Said::Acknowledge(1));
+    (2..=64).for_each(|number| _ = all.says(1, Said::Acknowledge(number)));
+    all.data("/mqtt/=a/~value", b"late");
+    assert_eq!(all.came(1).last().unwrap().0, "late");
+    all.says(2, Said::Acknowledge(1001));
+    // Each was acknowledged, or is counted.
+    all.broker.stop();
+    all.broker.actions();
+    assert_eq!(all.broker.dropped, dropped);
+    let acknowledged = (count - dropped).min(64);
+    assert_eq!(all.broker.unacknowledged, count + 1 - dropped - acknowledged);
+}
+
+#[test]
+fn who_may_not_connect_hears_why_and_nothing_else() {
+    let mut all = Played::new(Limits::default());
+    all.broker.connected(all.now, 1);
+    all.broker.refused(1, Reason::Protocol);
+    all.take();
+    assert_eq!(all.told.remove(&1), Some(vec![Answer::Refused(Reason::Protocol)]));
+    assert!(all.ended.contains(&1));
 }

@@ -3,7 +3,7 @@
 use crate::output::Context;
 use crate::{push_words, stop, supervised};
 use anyhow::Context as _;
-use onym_mqtt::{Bridge, Limits};
+use onym_mqtt::{Bridge, Limits, Stopped};
 use onym_wire::push::{Path, Strategy};
 use serde::Serialize;
 use std::net::TcpListener;
@@ -14,10 +14,11 @@ use std::net::TcpListener;
   onym gateway mqtt
   onym gateway mqtt --listen 192.0.2.1:1883 --scope /plant --strategy inter-domain
 
-The topic sensors/roof is the item /mqtt/sensors/roof/~value, at every node of the domain: a bridge beside
-each node, or one for many. What is to be retained is the item ~retained beside it. MQTT 3.1.1 and 5; what
-clients get comes once at most, sessions end with connections, and there are no passwords: who reaches the
-address may publish and subscribe.")]
+The topic sensors/roof is the item /mqtt/sensors/roof/~value, at every node of the domain: a bridge
+beside each node, or one for many. What is to be retained is the item ~retained beside it. MQTT
+3.1.1 and 5; subscribers get QoS 0 or 1, as they ask. Sessions end with connections: what is not
+acknowledged by then is lost and counted. There are no passwords: who reaches the address may
+publish and subscribe.")]
 pub(crate) struct Args {
     /// Where to listen.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1883")]
@@ -34,7 +35,7 @@ pub(crate) struct Args {
     /// Most octets of a packet; a longer one ends its connection.
     #[arg(long, value_name = "OCTETS", default_value_t = Limits::default().packet)]
     packet_max: usize,
-    /// Octets that wait for a client; what comes beyond it does not get.
+    /// Octets that wait for a client, and as many that it has not acknowledged; what comes beyond it does not get.
     #[arg(long, value_name = "OCTETS", default_value_t = Limits::default().queue)]
     queue_max: usize,
     /// Most topics that clients publish, and as many that they subscribed to.
@@ -47,7 +48,7 @@ pub(crate) struct Args {
 #[serde(tag = "event", rename_all = "kebab-case")]
 enum Line {
     Ready { address: String },
-    Stopped { dropped: u64, unsent: u64, unfollowed: u64 },
+    Stopped { dropped: u64, unacknowledged: u64, unsent: u64, unfollowed: u64 },
 }
 
 pub(super) fn run(args: &Args, cx: &Context) -> anyhow::Result<()> {
@@ -73,12 +74,13 @@ pub(super) fn run(args: &Args, cx: &Context) -> anyhow::Result<()> {
     let stopped = bridge.serve(&stop.flag());
     supervised::tell_stop();
     let stopped = stopped.map_err(push_words::failure)?;
-    let (dropped, unsent) = (stopped.dropped, stopped.unsent);
-    let told = Line::Stopped { dropped, unsent, unfollowed: stopped.unfollowed };
+    let Stopped { dropped, unacknowledged, unsent, unfollowed } = stopped;
+    let told = Line::Stopped { dropped, unacknowledged, unsent, unfollowed };
     cx.event(&told, |line| match line {
-        Line::Stopped { dropped, unsent, unfollowed } => format!(
-            "{dropped} publications dropped for slow clients, {unsent} nobody was subscribed to in \
-             time, {unfollowed} topics beyond the bound\n"
+        Line::Stopped { dropped, unacknowledged, unsent, unfollowed } => format!(
+            "{dropped} publications dropped for slow clients, {unacknowledged} not acknowledged by \
+             clients that went, {unsent} nobody was subscribed to in time, {unfollowed} topics \
+             beyond the bound\n"
         ),
         Line::Ready { .. } => String::new(),
     })
