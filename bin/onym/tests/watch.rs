@@ -497,3 +497,26 @@ fn a_filter_finds_a_face_that_is_not_among_the_first() {
     screen.press("/127.0.0.1:13");
     screen.wait_for(&[&uri(13), &format!("1 with 127.0.0.1:13, of {count}")]);
 }
+
+/// Law: what slows a node down is looked for at all of its faces, in the terminal and on the page: one
+/// that is down behind more faces than are ever listed is named, and of many the others are counted.
+#[test]
+fn a_reason_is_found_at_a_face_that_is_not_among_the_first() {
+    let place = Place::new();
+    let well = (1..=520).map(|port| format!("{{uri=\"udp4://127.0.0.1:{port}\"}}"));
+    // Ports at which nobody listens.
+    let down = (1..=25)
+        .map(|port| format!("{{uri=\"tcp4://127.0.0.1:{port}\",persistency=\"permanent\"}}"));
+    let faces = format!("face=[{}]", well.chain(down).collect::<Vec<_>>().join(","));
+    let _daemon = place.daemon(&["faces.udp.listen=127.0.0.1:0", &faces]);
+    for command in [&["top", "--why"][..], &["doctor", "--live"]] {
+        let told = place.run(command);
+        assert!(told.out.contains("(tcp4://127.0.0.1:1) is down"), "{}{}", told.out, told.err);
+        assert_eq!(told.out.matches("is down").count(), 20, "{}", told.out);
+        assert!(told.out.ends_with("The same holds for 5 further faces.\n"), "{}", told.out);
+    }
+    let mut screen = Screen::start(&place, &["top", "--every", "200", "--faces", "1"]);
+    screen.wait_for(&["the first 1 of "]);
+    screen.press("w");
+    screen.wait_for(&["(tcp4://127.0.0.1:1) is down"]);
+}

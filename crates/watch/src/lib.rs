@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod ailing;
 mod capture;
 mod copies;
 mod filter;
@@ -9,6 +10,7 @@ mod sampler;
 mod spans;
 mod traffic;
 
+pub use ailing::{AILING_MAX, Ailing, Ailment, Condition, ailing};
 pub use capture::{CAPTURES_MAX, Capture, LEASE, RING_OCTETS, Taken};
 pub use copies::Copies;
 pub use filter::{Filter, FilterError};

@@ -44,9 +44,15 @@ pub(crate) struct Args {
     /// Order of faces.
     #[arg(long, value_name = "ORDER", default_value = "packets")]
     order: Order,
-    /// Faces to ask for, the first ones in this order: 100 unless said, 500 with --why
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=500))]
-    faces: Option<u16>,
+    /// Faces to ask for, the first ones in this order.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u16).range(1..=500),
+        conflicts_with = "why"
+    )]
+    faces: u16,
     /// Only faces with this in a URI or as their number, and prefixes with it.
     #[arg(
         long,
@@ -67,17 +73,13 @@ pub(crate) struct Args {
 /// How often keys are looked for.
 const KEYS_EVERY: Duration = Duration::from_millis(50);
 
-/// Faces that are asked for by who looks for what slows a node down: as many as it tells.
-const FACES_WHY: u16 = 500;
-
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
-    let faces = args.faces.unwrap_or(if args.why { FACES_WHY } else { 100 });
-    let text = args.filter;
-    let question = Question { order: args.order, faces, depth: args.depth, face: None, text };
     let every = Duration::from_millis(args.every);
     if args.why {
-        return print_why(cx, &question, every);
+        return print_why(cx, every);
     }
+    let Args { order, faces, depth, filter: text, .. } = args;
+    let question = Question { order, faces, depth, text, ..Question::default() };
     let mut source = Source::open(cx)?;
     if args.once {
         let [_, snapshot] = two(&mut source, &question, every)?;
@@ -93,13 +95,12 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
 
 /// What slows the node down, as `onym top --why` prints it.
 pub(crate) fn why(cx: &Context) -> anyhow::Result<()> {
-    let question = Question { faces: FACES_WHY, ..Question::default() };
-    print_why(cx, &question, Duration::from_secs(1))
+    print_why(cx, Duration::from_secs(1))
 }
 
-fn print_why(cx: &Context, question: &Question, every: Duration) -> anyhow::Result<()> {
-    let [before, now] = two(&mut Source::open(cx)?, question, every)?;
-    cx.print(&why::since(&now, Some(&before)), |found| why::text(found, &now))
+fn print_why(cx: &Context, every: Duration) -> anyhow::Result<()> {
+    let [before, now] = two(&mut Source::open(cx)?, &Question::why(), every)?;
+    cx.print(&why::since(&now, Some(&before)), |found| why::text(found))
 }
 
 /// What a viewer that stays is told: what goes on since it asked last, and what slows the node down.
@@ -121,7 +122,7 @@ impl Viewer {
     }
 
     pub(crate) fn json(&mut self) -> anyhow::Result<String> {
-        let now = self.source.ask(&Question::default())?;
+        let now = self.source.ask(&Question { is_why: true, ..Question::default() })?;
         let why = why::since(&now, self.before.as_ref());
         let json = serde_json::to_string(&Seen { now: &now, why })?;
         self.before = Some(now);

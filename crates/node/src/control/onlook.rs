@@ -8,7 +8,7 @@ use crate::mgmt::look::{DumpQuestion, FaceOrder, Sight, TopQuestion};
 use crate::shard::{WatchOrder, Watched};
 use onym_engine::clock::unix_ms;
 use onym_tables::FaceId;
-use onym_watch::record;
+use onym_watch::{Condition, record};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -46,6 +46,14 @@ struct FaceRow {
     total_losses: u64,
 }
 
+/// Faces for which a rule holds, the worst ones as rows.
+#[derive(Debug, Serialize)]
+struct AilingShown {
+    rule: &'static str,
+    faces: usize,
+    worst: Vec<FaceRow>,
+}
+
 #[derive(Debug, Serialize)]
 struct PushShown {
     sent: u64,
@@ -68,6 +76,9 @@ struct Top {
     #[serde(skip_serializing_if = "Option::is_none")]
     faces_found: Option<usize>,
     faces: Vec<FaceRow>,
+    /// Those of all faces with which something is wrong, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ailing: Option<Vec<AilingShown>>,
     /// The same of prefixes.
     #[serde(skip_serializing_if = "Option::is_none")]
     prefixes_found: Option<usize>,
@@ -148,11 +159,18 @@ impl Onlooker<'_> {
         let mut after: Vec<(FaceId, Counted)> =
             viewer.faces.iter().map(|(id, c)| (*id, *c)).collect();
         let faces_count = after.len();
+        if question.is_why {
+            // Of faces that are equally bad the oldest are told.
+            after.sort_unstable_by_key(|(id, _)| *id);
+        }
+        let trips = round_trips(&watched);
+        let rows = Rows { onlooker: self, rates, before: &before, trips: &trips };
+        let ailing = question.is_why.then(|| rows.ailing(&after));
         if question.face.is_some() || !question.text.is_empty() {
             after.retain(|(id, _)| self.is_asked(question, *id));
         }
         let faces_found = Some(after.len()).filter(|found| *found > question.faces);
-        let faces = self.faces(question, rates, &before, after, &watched);
+        let faces = rows.first(question, after);
         let mut survey = Survey { plane: self.plane, io: self.io };
         let node = survey.value();
         let push = survey.snapshot(crate::push::ANSWER_MAX).push.map(|push| PushShown {
@@ -171,6 +189,7 @@ impl Onlooker<'_> {
             faces_count,
             faces_found,
             faces,
+            ailing,
             prefixes_found,
             prefixes,
             prefixes_hidden,
@@ -194,21 +213,50 @@ impl Onlooker<'_> {
         };
         question.face.is_none_or(|face| face == id) && (text.is_empty() || has_text())
     }
+}
 
-    /// The rows of the first ones of the faces that the question is about.
-    fn faces(
-        &self,
-        question: &TopQuestion,
-        rates: Rates,
-        before: &HashMap<FaceId, Counted>,
-        mut after: Vec<(FaceId, Counted)>,
-        watched: &[Watched],
-    ) -> Vec<FaceRow> {
-        let trips = round_trips(watched);
-        let past = |id| before.get(&id).copied();
+/// How faces become rows.
+struct Rows<'a> {
+    onlooker: &'a Onlooker<'a>,
+    rates: Rates,
+    before: &'a HashMap<FaceId, Counted>,
+    trips: &'a HashMap<FaceId, Duration>,
+}
+
+impl Rows<'_> {
+    /// What a face had counted; one that came since began with nothing.
+    fn past(&self, id: FaceId) -> Counted {
+        self.before.get(&id).copied().unwrap_or_default()
+    }
+
+    /// What is wrong with which of all faces.
+    fn ailing(&self, after: &[(FaceId, Counted)]) -> Vec<AilingShown> {
+        let conditions = after.iter().filter_map(|face| {
+            let (past, now) = (self.past(face.0), &face.1);
+            let rate = |of: fn(&Counted) -> u64| self.rates.of(of(&past), of(now));
+            let record = self.onlooker.plane.faces.get(face.0)?;
+            let condition = Condition {
+                is_up: record.up,
+                queue_bytes: now.owner.queued as u64,
+                queue_bytes_max: record.queue_bytes_max as u64,
+                losses: rate(Counted::losses),
+                asked: rate(|c| c.packets.out_interests),
+                answered: rate(|c| c.packets.in_data + c.packets.in_nacks),
+            };
+            Some((face, condition))
+        });
+        let found = onym_watch::ailing(conditions).into_iter().map(|found| AilingShown {
+            rule: found.ailment.word(),
+            faces: found.faces,
+            worst: found.worst.iter().filter_map(|face| self.row(face.0, face.1)).collect(),
+        });
+        found.collect()
+    }
+
+    /// Those of the first ones of the faces that the question is about.
+    fn first(&self, question: &TopQuestion, mut after: Vec<(FaceId, Counted)>) -> Vec<FaceRow> {
         let weight = |(id, now): &(FaceId, Counted)| {
-            // A face that came since began with nothing.
-            let past = past(*id).unwrap_or_default();
+            let past = self.past(*id);
             let gone = |of: fn(&Counted) -> u64| of(now).saturating_sub(of(&past));
             match question.order {
                 FaceOrder::Packets => gone(|c| sum(&c.packets)),
@@ -216,31 +264,24 @@ impl Onlooker<'_> {
                 FaceOrder::Out => gone(|c| c.owner.traffic.out_bytes),
                 FaceOrder::Losses => gone(Counted::losses),
                 FaceOrder::Queue => now.owner.queued as u64,
-                FaceOrder::RoundTrip => {
-                    trips.get(id).map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
-                }
+                FaceOrder::RoundTrip => self
+                    .trips
+                    .get(id)
+                    .map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)),
                 FaceOrder::Number => u64::MAX - u64::from(id.0),
             }
         };
         after.sort_by_cached_key(|face| (std::cmp::Reverse(weight(face)), face.0));
         after.truncate(question.faces);
-        let rows = after.into_iter().map(|(id, now)| {
-            self.row(id, rates, past(id).unwrap_or_default(), now, trips.get(&id).copied())
-        });
-        rows.flatten().collect()
+        after.into_iter().filter_map(|(id, now)| self.row(id, now)).collect()
     }
 
-    fn row(
-        &self,
-        id: FaceId,
-        rates: Rates,
-        past: Counted,
-        now: Counted,
-        trip: Option<Duration>,
-    ) -> Option<FaceRow> {
-        let record = self.plane.faces.get(id)?;
-        let view = record.view(now.packets, &self.plane.settings, self.io.now);
-        let rate = |of: fn(&Counted) -> u64| rates.of(of(&past), of(&now));
+    fn row(&self, id: FaceId, now: Counted) -> Option<FaceRow> {
+        let Onlooker { plane, io } = self.onlooker;
+        let record = plane.faces.get(id)?;
+        let view = record.view(now.packets, &plane.settings, io.now);
+        let past = self.past(id);
+        let rate = |of: fn(&Counted) -> u64| self.rates.of(of(&past), of(&now));
         Some(FaceRow {
             face: id.0,
             uri: view.remote_uri,
@@ -264,7 +305,7 @@ impl Onlooker<'_> {
             repeated: rate(|c| c.owner.link.reliability.retransmitted),
             queue_bytes: now.owner.queued,
             queue_bytes_max: record.queue_bytes_max,
-            rtt_us: trip.and_then(|d| u64::try_from(d.as_micros()).ok()),
+            rtt_us: self.trips.get(&id).and_then(|d| u64::try_from(d.as_micros()).ok()),
             total_in_bytes: now.owner.traffic.in_bytes,
             total_out_bytes: now.owner.traffic.out_bytes,
             total_losses: now.losses(),

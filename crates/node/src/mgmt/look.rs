@@ -70,6 +70,8 @@ pub struct TopQuestion {
     pub text: String,
     /// Components of prefixes.
     pub depth: usize,
+    /// Whether faces with which something is wrong are to be told, too, of all that there are.
+    pub is_why: bool,
 }
 
 /// What of the traffic somebody may see.
@@ -139,7 +141,8 @@ impl TopQuestion {
     pub fn parse(question: &[u8]) -> Result<Self, String> {
         let order = FaceOrder::default();
         let text = String::new();
-        let mut asked = Self { viewer: 0, faces: 50, order, face: None, text, depth: 2 };
+        let mut asked =
+            Self { viewer: 0, faces: 50, order, face: None, text, depth: 2, is_why: false };
         let usize =
             |key, value| number(key, value).map(|n| usize::try_from(n).unwrap_or(usize::MAX));
         for (key, value) in pairs(question)? {
@@ -148,6 +151,7 @@ impl TopQuestion {
                 "n" => {}
                 "faces" => asked.faces = usize(key, value)?.min(FACES_MAX),
                 "text" => asked.text = value.replace("%26", "&").replace("%25", "%"),
+                "ailing" => asked.is_why = value == "1",
                 "depth" => asked.depth = usize(key, value)?.clamp(1, DEPTH_MAX),
                 "face" => {
                     let id = u32::try_from(number(key, value)?);
@@ -193,7 +197,8 @@ mod tests {
         assert_eq!((asked.viewer, asked.faces, asked.depth), (7, FACES_MAX, DEPTH_MAX));
         assert_eq!(asked.order, FaceOrder::RoundTrip);
         let asked = TopQuestion::parse(b"viewer=7&text=a=b%26c%2526").unwrap();
-        assert_eq!(asked.text, "a=b&c%26");
+        assert_eq!((&asked.text[..], asked.is_why), ("a=b&c%26", false));
+        assert!(TopQuestion::parse(b"viewer=7&ailing=1").unwrap().is_why);
         let asked = DumpQuestion::parse(b"viewer=1&face=300&kind=interest&last=1").unwrap();
         assert!(asked.is_last && asked.filter.face == Some(FaceId(300)));
         assert_eq!(history_since(b"since=77&n=1"), Ok(77));

@@ -1,6 +1,7 @@
 //! The state of the screen, and how keys change it.
 
 use super::question::{Order, Question};
+use onym_watch::Condition;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -20,6 +21,9 @@ pub(super) struct Snapshot {
     #[serde(default)]
     pub(super) faces_found: Option<usize>,
     pub(super) faces: Vec<Face>,
+    /// Those of all faces with which something is wrong, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) ailing: Option<Vec<Ailing>>,
     #[serde(default)]
     pub(super) prefixes_found: Option<usize>,
     #[serde(default)]
@@ -144,7 +148,40 @@ pub(super) struct Face {
     pub(super) total_losses: u64,
 }
 
+/// Faces for which a rule holds ([`onym_watch::ailing()`]).
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Ailing {
+    pub(super) rule: String,
+    pub(super) faces: usize,
+    pub(super) worst: Vec<Face>,
+}
+
+impl Ailing {
+    /// What is wrong with which of `faces`, as our node tells it.
+    pub(super) fn of(faces: &[Face]) -> Vec<Self> {
+        let found = onym_watch::ailing(faces.iter().map(|face| (face, face.condition())));
+        let told = found.into_iter().map(|found| Self {
+            rule: found.ailment.word().to_owned(),
+            faces: found.faces,
+            worst: found.worst.into_iter().cloned().collect(),
+        });
+        told.collect()
+    }
+}
+
 impl Face {
+    const fn condition(&self) -> Condition {
+        Condition {
+            is_up: self.up,
+            queue_bytes: self.queue_bytes,
+            queue_bytes_max: self.queue_bytes_max,
+            losses: self.losses,
+            asked: self.out_interests,
+            answered: self.in_data + self.in_nacks,
+        }
+    }
+
     /// Whether one of its URIs has `text` in it, or it is its number.
     pub(super) fn has(&self, text: &str) -> bool {
         self.uri.contains(text) || self.local_uri.contains(text) || self.face.to_string() == text
@@ -312,14 +349,13 @@ impl App {
     }
 
     fn show(&mut self, view: View) -> Reaction {
-        let was_alone = self.question.face.take().is_some();
         self.selected = 0;
         self.view = view;
-        if let View::Face(face) = view {
-            self.question.face = Some(face);
-            return Reaction::Ask;
-        }
-        if was_alone { Reaction::Ask } else { Reaction::Nothing }
+        let face = if let View::Face(face) = view { Some(face) } else { None };
+        let is_why = view == View::Why;
+        let is_same = (self.question.face, self.question.is_why) == (face, is_why);
+        (self.question.face, self.question.is_why) = (face, is_why);
+        if is_same { Reaction::Nothing } else { Reaction::Ask }
     }
 
     /// What part of a list is shown, in words; `shown` rows of it fit the filter.

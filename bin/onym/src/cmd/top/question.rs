@@ -54,11 +54,20 @@ pub(super) struct Question {
     pub(super) face: Option<u32>,
     /// Only faces and prefixes with this; all when it is empty.
     pub(super) text: String,
+    /// Whether faces with which something is wrong are asked for, too.
+    pub(super) is_why: bool,
+}
+
+impl Question {
+    /// What slows the node down, and no list.
+    pub(super) fn why() -> Self {
+        Self { faces: 0, is_why: true, ..Self::default() }
+    }
 }
 
 impl Default for Question {
     fn default() -> Self {
         let text = String::new();
-        Self { order: Order::Packets, faces: 100, depth: 2, face: None, text }
+        Self { order: Order::Packets, faces: 100, depth: 2, face: None, text, is_why: false }
     }
 }

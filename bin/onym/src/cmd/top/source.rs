@@ -1,6 +1,6 @@
 //! Where the figures come from: our node tells rates; of others the datasets of NFD are compared.
 
-use super::model::{Face, Node, Snapshot, Tables};
+use super::model::{Ailing, Face, Node, Snapshot, Tables};
 use super::question::Question;
 use crate::output::Context;
 use crate::session;
@@ -73,6 +73,9 @@ impl Source {
         if let Some(face) = question.face {
             text += &format!("&face={face}");
         }
+        if question.is_why {
+            text += "&ailing=1";
+        }
         if !question.text.is_empty() {
             text += &format!("&text={}", question.text.replace('%', "%25").replace('&', "%26"));
         }
@@ -96,10 +99,10 @@ impl Source {
         let interval = if faces.is_empty() { Duration::ZERO } else { now - *at };
         let mut rows: Vec<Face> = list
             .iter()
-            .filter(|face| question.face.is_none_or(|id| u64::from(id) == face.face_id))
             .map(|face| face_of(face, faces.get(&face.face_id).unwrap_or(face), interval))
-            .filter(|face| face.has(&question.text))
             .collect();
+        let ailing = question.is_why.then(|| Ailing::of(&rows));
+        rows.retain(|row| question.face.is_none_or(|id| id == row.face) && row.has(&question.text));
         let faces_found = Some(rows.len());
         let faces_count = list.len();
         *at = now;
@@ -128,6 +131,7 @@ impl Source {
             faces_count,
             faces_found,
             faces: rows,
+            ailing,
             text: question.text.clone(),
             prefixes_hidden: Some("this forwarder does not tell them".to_owned()),
             ..Snapshot::default()

@@ -350,9 +350,11 @@ fn draw_body(frame: &mut Frame<'_>, app: &mut App, area: Rect) {
         }
         View::Push => paragraph(frame, area, block(" push ".into()), push(app)),
         View::Why => {
-            let found =
-                app.now.as_ref().map(|now| why::text(&why::since(now, app.before.as_ref()), now));
-            let lines = found.unwrap_or_default().lines().map(str::to_owned).collect();
+            // Until the node answers for all of its faces.
+            let now = app.now.as_ref().filter(|now| now.ailing.is_some());
+            let found = now.map(|now| why::text(&why::since(now, app.before.as_ref())));
+            let found = found.unwrap_or_else(|| "asking the node".to_owned());
+            let lines = found.lines().map(str::to_owned).collect();
             paragraph(frame, area, block(" what slows this node down ".into()), lines);
         }
         View::Help => {

@@ -1,19 +1,15 @@
 //! What slows a node down, by stated rules over one interval.
 
-use super::model::{Face, Node, Snapshot};
+use super::model::{Ailing, Face, Node, Snapshot};
+use crate::human;
 use crate::plain;
+use onym_watch::Ailment;
 use serde::Serialize;
 
 /// A shard that is busier is the bottleneck.
 const BUSY: f64 = 0.95;
-/// A send queue that is fuller is.
-const QUEUE: f64 = 0.5;
 /// A table that is fuller is.
 const FULL: f64 = 0.9;
-/// Interests a second to a face below which nothing is said about its answers.
-const ASKED: f64 = 10.0;
-/// Answers to these, below which a face does not answer.
-const ANSWERED: f64 = 0.5;
 /// Lookups a second below which nothing is said about the cache.
 const LOOKUPS: f64 = 100.0;
 
@@ -33,7 +29,7 @@ fn reason(rule: &'static str, sentence: String) -> Reason {
 /// What is so now; what needs a comparison of counters is told when there is one.
 pub(super) fn since(now: &Snapshot, before: Option<&Snapshot>) -> Vec<Reason> {
     let mut found = Vec::new();
-    found.extend(now.faces.iter().flat_map(of_face));
+    found.extend(now.ailing.iter().flatten().flat_map(of_faces));
     found.extend(tables(&now.node));
     if let Some(before) = before.filter(|before| before.node.start_ms == now.node.start_ms) {
         found.extend(shards(now, &before.node));
@@ -42,52 +38,52 @@ pub(super) fn since(now: &Snapshot, before: Option<&Snapshot>) -> Vec<Reason> {
     found
 }
 
-/// The findings as text, and of what part of the faces they are.
-pub(super) fn text(found: &[Reason], now: &Snapshot) -> String {
-    let mut lines: Vec<_> = found.iter().map(|reason| reason.sentence.clone()).collect();
+/// The findings as text.
+pub(super) fn text(found: &[Reason]) -> String {
     if found.is_empty() {
-        let nothing =
-            "Nothing: no queue is long, no table nearly full, no face silent, nothing is lost.";
-        lines.push(nothing.to_owned());
+        return "Nothing: no queue is long, no table nearly full, no face silent, nothing is lost."
+            .to_owned();
     }
-    let (told, all) = (now.faces.len(), now.faces_count);
-    if told < all {
-        lines.push(format!("Of {all} faces, {told} were looked at."));
-    }
+    let lines: Vec<_> = found.iter().map(|reason| &reason.sentence[..]).collect();
     lines.join("\n")
 }
 
+/// What is told of the faces for which a rule holds; nothing by a rule of a newer node.
+fn of_faces(found: &Ailing) -> Vec<Reason> {
+    let mut rules = Ailment::ALL.into_iter();
+    let Some(rule) = rules.find(|rule| rule.word() == found.rule) else { return Vec::new() };
+    let told = found.worst.iter().map(|face| sentence(rule, face));
+    let others = found.faces.saturating_sub(found.worst.len());
+    let others = (others > 0).then(|| {
+        let others = human::count(others as u64, "further face");
+        format!("The same holds for {others}.")
+    });
+    told.chain(others).map(|sentence| reason(rule.word(), sentence)).collect()
+}
+
 #[allow(clippy::cast_precision_loss)]
-fn of_face(face: &Face) -> Vec<Reason> {
-    let mut found = Vec::new();
+fn sentence(rule: Ailment, face: &Face) -> String {
     let name = format!("Face {} ({})", face.face, plain::line(&face.uri));
-    if !face.up {
-        let what = format!("{name} is down: what is routed to it is lost until it connects again.");
-        found.push(reason("face_down", what));
-    }
-    let fill = face.queue_bytes as f64 / (face.queue_bytes_max.max(1)) as f64;
-    if fill > QUEUE {
-        let percent = fill * 100.0;
-        let next = match face.is_local {
-            true => "The application reads too slowly",
-            false => "The link or the peer is slower than what is sent to it",
-        };
-        let what = format!("The send queue of {name} is {percent:.0} % full. {next}.");
-        found.push(reason("queue", what));
-    } else if face.losses > 0.0 {
-        let what = format!("{name}: {:.0} packets a second are not sent.", face.losses);
-        found.push(reason("losses", what));
-    }
-    let answers = face.in_data + face.in_nacks;
-    if face.out_interests > ASKED && answers < ANSWERED * face.out_interests {
-        let what = format!(
+    match rule {
+        Ailment::Down => {
+            format!("{name} is down: what is routed to it is lost until it connects again.")
+        }
+        Ailment::Queue => {
+            let percent = fill(face.queue_bytes, face.queue_bytes_max) * 100.0;
+            let next = match face.is_local {
+                true => "The application reads too slowly",
+                false => "The link or the peer is slower than what is sent to it",
+            };
+            format!("The send queue of {name} is {percent:.0} % full. {next}.")
+        }
+        Ailment::Losses => format!("{name}: {:.0} packets a second are not sent.", face.losses),
+        Ailment::Silent => format!(
             "{name} answers {:.0} of {:.0} Interests a second: the producer behind it is slow, gone, \
              or does not have what it announced.",
-            answers, face.out_interests
-        );
-        found.push(reason("silent", what));
+            face.in_data + face.in_nacks,
+            face.out_interests
+        ),
     }
-    found
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -220,16 +216,30 @@ mod tests {
         let before = idle();
         let mut now = idle();
         change(&mut now);
+        now.ailing = Some(Ailing::of(&now.faces));
         since(&now, Some(&before)).into_iter().map(|reason| reason.rule).collect()
     }
 
     #[test]
     fn an_idle_node_has_nothing() {
         assert!(rules(|_| {}).is_empty());
+        assert!(text(&[]).starts_with("Nothing: "));
+    }
+
+    /// Law: reasons are of the faces that the node found among all of its own, however few it listed; what
+    /// is not told of each is counted.
+    #[test]
+    fn what_is_wrong_with_a_face_is_told_whether_it_is_listed_or_not() {
         let mut now = idle();
-        assert!(text(&[], &now).starts_with("Nothing: ") && !text(&[], &now).contains('1'));
-        now.faces_count = 300;
-        assert!(text(&[], &now).ends_with("Of 300 faces, 1 were looked at."));
+        let down = |face| Face { face, uri: "tcp4://192.0.2.2:6363".into(), ..Face::default() };
+        now.ailing = Some(Ailing::of(&(301..350).map(down).collect::<Vec<_>>()));
+        let found = since(&now, None);
+        let told = text(&found);
+        assert!(told.starts_with("Face 301 (tcp4://192.0.2.2:6363) is down"), "{told}");
+        assert!(told.ends_with("\nThe same holds for 29 further faces."), "{told}");
+        assert!(found.iter().all(|reason| reason.rule == "face_down"), "{told}");
+        now.ailing = Some(vec![Ailing { rule: "of_next_year".into(), ..Ailing::default() }]);
+        assert!(since(&now, None).is_empty());
     }
 
     #[test]
