@@ -2,7 +2,9 @@
 
 mod delivery;
 
-use crate::packet::{Answer, Connect, Level, Message, Quality, RECEIVE_MAX, Reason, Said, Version};
+use crate::packet::{
+    Answer, Connect, Level, Message, Quality, RECEIVE_MAX, Reason, Said, Version, published_len,
+};
 use crate::topic::{self, Items};
 use delivery::Delivery;
 use onym_wire::push::{Id, Path};
@@ -74,6 +76,8 @@ struct Client {
     /// What is to come exactly once and was not let go of.
     held: BTreeSet<u16>,
     delivery: Delivery,
+    /// Octets of a packet that it takes.
+    packet_max: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -116,7 +120,8 @@ pub(crate) struct Broker {
     actions: Vec<Action>,
     /// Topics that were not followed for want of room.
     pub(crate) unfollowed: u64,
-    /// Publications of QoS 1 for which there was no room.
+    /// Publications of QoS 1 for which there was no room, and of any that were larger than their client
+    /// takes.
     pub(crate) dropped: u64,
     /// Publications of QoS 1 that were not acknowledged when their connections ended.
     pub(crate) unacknowledged: u64,
@@ -156,9 +161,10 @@ impl Broker {
     pub(crate) fn connected(&mut self, now: Instant, client: u64) {
         let (name, filters, held) = Default::default();
         let patience = Some(PATIENCE);
-        let delivery = Delivery::default();
+        let (delivery, packet_max) = (Delivery::default(), usize::MAX);
         let (version, will, heard) = (None, None, now);
-        let fresh = Client { version, name, filters, will, heard, patience, held, delivery };
+        let fresh =
+            Client { version, name, filters, will, heard, patience, held, delivery, packet_max };
         self.clients.insert(client, fresh);
     }
 
@@ -253,6 +259,7 @@ impl Broker {
         let Some(known) = self.clients.get_mut(&client) else { return };
         (known.version, known.name) = (Some(connect.version), connect.client);
         (known.will, known.delivery) = (connect.will, Delivery::new(connect.receive_max));
+        known.packet_max = usize::try_from(connect.packet_max).unwrap_or(usize::MAX);
         // One and a half times what it says.
         let silence = Duration::from_millis(u64::from(connect.keep_alive) * 1500);
         known.patience = (!silence.is_zero()).then_some(silence);
@@ -472,10 +479,14 @@ impl Broker {
 
     /// A client gets a message, at once where it need not acknowledge it.
     fn deliver(&mut self, client: u64, message: Message, level: Level) {
+        let Some(known) = self.clients.get_mut(&client) else { return };
+        if published_len(&message, level) > known.packet_max {
+            self.dropped += 1;
+            return;
+        }
         if level == Level::Most {
             return self.actions.push(Action::Tell(client, Answer::Published(message, None)));
         }
-        let Some(known) = self.clients.get_mut(&client) else { return };
         if !known.delivery.push(message, self.limits.queue) {
             self.dropped += 1;
         }

@@ -30,6 +30,8 @@ pub(crate) struct Connect {
     pub(crate) will: Option<(Message, Level)>,
     /// Publications that it takes without having acknowledged them.
     pub(crate) receive_max: u16,
+    /// Octets of a packet that it takes.
+    pub(crate) packet_max: u32,
 }
 
 /// How surely a message comes to a client: what is to come exactly once comes at least once.
@@ -196,6 +198,7 @@ fn of_v3(packet: v3::Packet) -> Said {
                 (Message { topic, payload, retain: will.retain }, will.qos.into())
             }),
             receive_max: u16::MAX,
+            packet_max: u32::MAX,
         }),
         v3::Packet::Publish(publish) => {
             let (topic, payload) = (text(&publish.topic_name), publish.payload.to_vec());
@@ -233,6 +236,10 @@ fn of_v5(packet: v5::Packet) -> Result<Said, Reason> {
             receive_max: match connect.properties.receive_max {
                 Some(0) => return Err(Reason::Protocol),
                 of => of.unwrap_or(u16::MAX),
+            },
+            packet_max: match connect.properties.max_packet_size {
+                Some(0) => return Err(Reason::Protocol),
+                of => of.unwrap_or(u32::MAX),
             },
         }),
         v5::Packet::Publish(publish) => {
@@ -277,6 +284,15 @@ pub(crate) fn write(version: Version, answer: &Answer, out: &mut Vec<u8>) {
         let codes = out.iter_mut().rev().zip(answers.iter().rev());
         codes.filter(|(_, answer)| answer.is_err()).for_each(|(code, _)| *code = FAILURE);
     }
+}
+
+/// Octets of the packet of MQTT 5 that brings a message (2.1, 3.3).
+pub(crate) fn published_len(message: &Message, level: Level) -> usize {
+    let number = if level == Level::Least { 2 } else { 0 };
+    // Length and octets of the topic, the identifier, no properties, the payload.
+    let body = 2 + message.topic.len() + number + 1 + message.payload.len();
+    let digits = 1 + (body.checked_ilog2().unwrap_or(0) / 7) as usize;
+    1 + digits + body
 }
 
 fn pid(number: u16) -> Option<Pid> {
@@ -431,8 +447,9 @@ mod tests {
             assert!(all.iter().all(|packet| length(packet) == Ok(Some(packet.len()))));
             let read: Vec<Said> = all.iter().map(|packet| read(of, packet).unwrap()).collect();
             let (client, topic) = ("me".into(), "a/b".into());
-            let (keep_alive, receive_max) = (60, u16::MAX);
-            let connect = Connect { version: of, client, keep_alive, will: None, receive_max };
+            let (keep_alive, receive_max, packet_max) = (60, u16::MAX, u32::MAX);
+            let (version, will) = (of, None);
+            let connect = Connect { version, client, keep_alive, will, receive_max, packet_max };
             let message = Message { topic, payload: b"x".to_vec(), retain: false };
             assert_eq!(
                 read,
@@ -468,21 +485,37 @@ mod tests {
     }
 
     #[test]
-    fn a_receive_maximum_of_nothing_is_a_protocol_error() {
-        let connect = |receive_max| {
+    fn a_maximum_of_nothing_is_a_protocol_error() {
+        let connect = |receive_max, packet_max| {
             let mut connect = v5::Connect::new("me".into(), 60);
             connect.properties.receive_max = receive_max;
+            connect.properties.max_packet_size = packet_max;
             let packet = v5::Packet::Connect(connect).encode().unwrap();
             match read(Version::V5, packet.as_ref()) {
-                Ok(Said::Connect(connect)) => Ok(connect.receive_max),
+                Ok(Said::Connect(connect)) => Ok((connect.receive_max, connect.packet_max)),
                 other => Err(other),
             }
         };
-        assert_eq!(connect(Some(0)), Err(Err(Reason::Protocol)));
-        assert_eq!((connect(Some(1)), connect(None)), (Ok(1), Ok(u16::MAX)));
+        assert_eq!(connect(Some(0), None), Err(Err(Reason::Protocol)));
+        assert_eq!(connect(None, Some(0)), Err(Err(Reason::Protocol)));
+        assert_eq!(connect(Some(1), Some(2)), Ok((1, 2)));
+        assert_eq!(connect(None, None), Ok((u16::MAX, u32::MAX)));
         let mut out = Vec::new();
         write(Version::V5, &Answer::Refused(Reason::Protocol), &mut out);
         assert_eq!(out[3], 0x82);
+    }
+
+    #[test]
+    fn the_length_of_a_publication_is_known_before_it_is_written() {
+        for len in (0..300).chain(16_370..16_390).chain(2_097_140..2_097_160) {
+            for (level, number) in [(Level::Most, None), (Level::Least, Some(9))] {
+                let message = Message { topic: "a".into(), payload: vec![0; len], retain: false };
+                let of = published_len(&message, level);
+                let mut out = Vec::new();
+                write(Version::V5, &Answer::Published(message, number), &mut out);
+                assert_eq!(out.len(), of, "{len} {level:?}");
+            }
+        }
     }
 
     #[test]

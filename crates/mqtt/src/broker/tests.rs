@@ -36,8 +36,8 @@ impl Played {
         let will = will.map(|will| (will, Level::Most));
         self.broker.connected(self.now, client);
         let name = format!("client {client}").as_str().into();
-        let (keep_alive, receive_max) = (10, u16::MAX);
-        let connect = Connect { version, client: name, keep_alive, will, receive_max };
+        let (keep_alive, receive_max, packet_max) = (10, u16::MAX, u32::MAX);
+        let connect = Connect { version, client: name, keep_alive, will, receive_max, packet_max };
         self.says(client, Said::Connect(connect))
     }
 
@@ -142,8 +142,8 @@ fn wills_are_published_when_a_connection_fails_and_not_when_it_is_ended() {
     // The same client once more: the connection from before ends.
     all.broker.connected(all.now, 5);
     let (version, keep_alive, will) = (Version::V5, 0, None);
-    let (client, receive_max) = ("client 9".into(), u16::MAX);
-    let connect = Connect { version, client, keep_alive, will, receive_max };
+    let (client, receive_max, packet_max) = ("client 9".into(), u16::MAX, u32::MAX);
+    let connect = Connect { version, client, keep_alive, will, receive_max, packet_max };
     all.says(5, Said::Connect(connect));
     assert_eq!(all.told.remove(&9), Some(vec![Answer::Ended(Reason::TakenOver)]));
 }
@@ -185,12 +185,17 @@ fn at_the_bounds_what_is_beyond_is_refused_and_the_rest_goes_on() {
 impl Played {
     /// A client of MQTT 5 that takes so many unacknowledged publications, and asks for filters.
     fn listens(&mut self, client: u64, receive_max: u16, filters: &[(&str, Level)]) -> Vec<Answer> {
+        self.takes(client, receive_max, u32::MAX);
+        self.asks(client, filters)
+    }
+
+    /// A client of MQTT 5 that takes so many unacknowledged publications, and packets so large.
+    fn takes(&mut self, client: u64, receive_max: u16, packet_max: u32) {
         self.broker.connected(self.now, client);
         let name = format!("client {client}").as_str().into();
         let (version, keep_alive, will) = (Version::V5, 0, None);
-        let connect = Connect { version, client: name, keep_alive, will, receive_max };
+        let connect = Connect { version, client: name, keep_alive, will, receive_max, packet_max };
         self.says(client, Said::Connect(connect));
-        self.asks(client, filters)
     }
 
     fn asks(&mut self, client: u64, filters: &[(&str, Level)]) -> Vec<Answer> {
@@ -247,7 +252,8 @@ fn a_message_comes_with_the_lower_of_what_its_publisher_and_the_filter_say() {
     all.broker.connected(all.now, 5);
     let (version, client, keep_alive) = (Version::V3, "client 5".into(), 0);
     let will = Some((message("b", b"b", false), Level::Least));
-    let connect = Connect { version, client, keep_alive, will, receive_max: u16::MAX };
+    let (receive_max, packet_max) = (u16::MAX, u32::MAX);
+    let connect = Connect { version, client, keep_alive, will, receive_max, packet_max };
     all.says(5, Said::Connect(connect));
     all.broker.gone(5);
     all.take();
@@ -314,6 +320,27 @@ fn who_never_acknowledges_holds_no_more_than_its_bound_and_nobody_else_up() {
     assert_eq!(all.broker.dropped, dropped);
     let acknowledged = (count - dropped).min(64);
     assert_eq!(all.broker.unacknowledged, count + 1 - dropped - acknowledged);
+}
+
+#[test]
+fn what_is_larger_than_a_client_takes_is_dropped_and_counted_as_it_never_came() {
+    let mut all = Played::new(Limits::default());
+    all.takes(2, 1, 10);
+    all.asks(2, &[("a", Level::Least), ("b", Level::Most)]);
+    for text in ["large", "fits", "1"] {
+        all.data("/mqtt/=b/~value", text.as_bytes());
+    }
+    assert_eq!(all.came(2), [("fits".to_owned(), None), ("1".to_owned(), None)]);
+    // Those that do not come have no number, and hold nothing up.
+    for text in ["fits", "no", "1"] {
+        all.data("/mqtt/=a/~value", text.as_bytes());
+    }
+    assert_eq!(all.came(2), [("no".to_owned(), Some(1))]);
+    assert_eq!(
+        all.says(2, Said::Acknowledge(1)),
+        [Answer::Published(message("a", b"1", false), Some(2))]
+    );
+    assert_eq!(all.broker.dropped, 2);
 }
 
 #[test]
