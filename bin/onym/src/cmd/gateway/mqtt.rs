@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// Most octets of a packet; a longer one ends its connection.
     #[arg(long, value_name = "OCTETS", default_value_t = Limits::default().packet)]
     packet_max: usize,
-    /// Octets that wait for a client, and as many that it has not acknowledged; what comes beyond it does not get.
+    /// Octets that wait for a client, and as many that it has not acknowledged; publications beyond are dropped and counted.
     #[arg(long, value_name = "OCTETS", default_value_t = Limits::default().queue)]
     queue_max: usize,
     /// Most topics that clients publish, and as many that they subscribed to.
