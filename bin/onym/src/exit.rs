@@ -3,7 +3,6 @@
 
 use std::fmt;
 use std::io;
-use std::process::ExitCode;
 
 /// Exit codes (spec/registry.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,12 +22,6 @@ pub(crate) enum Exit {
     NotFound = 5,
     /// Ended by a signal of the user.
     Stopped = 130,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
-    }
 }
 
 /// A failure in three sentences.
@@ -81,11 +74,11 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// Prints `error` on standard error and returns its exit code.
-pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+pub(crate) fn report(error: &anyhow::Error) -> Exit {
     // A reader that went away (`onym fib list | head -1`) has what it wanted.
     let is_unread = |e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe;
     if error.chain().any(|e| e.downcast_ref::<io::Error>().is_some_and(is_unread)) {
-        return Exit::Done.into();
+        return Exit::Done;
     }
     if let Some(failure) = error.downcast_ref::<Failure>() {
         crate::output::tell(format_args!("onym: {}", failure.what));
@@ -95,11 +88,11 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         if let Some(next) = &failure.next {
             crate::output::tell(format_args!("  next: {next}"));
         }
-        return failure.exit.into();
+        return failure.exit;
     }
     crate::output::tell(format_args!("onym: {error}"));
     for cause in error.chain().skip(1) {
         crate::output::tell(format_args!("  why:  {cause}"));
     }
-    Exit::Failed.into()
+    Exit::Failed
 }

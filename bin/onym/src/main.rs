@@ -32,17 +32,22 @@ mod stop;
 mod supervised;
 mod target;
 
+use exit::Exit;
 use mimalloc::MiMalloc;
 use onym_sys::memory::OrEnd;
-use std::process::ExitCode;
 
 // The reason is in docs/decisions/0008-memory-from-mimalloc.md.
 #[global_allocator]
 static MEMORY: OrEnd<MiMalloc> = OrEnd(MiMalloc);
 
-fn main() -> ExitCode {
+fn main() -> ! {
     // docs/decisions/0010-huge-pages-for-slabs-only.md
     onym_sys::memory::huge_pages_where_advised();
+    onym_sys::process::leave(program())
+}
+
+/// Does what the command line says; the exit code.
+fn program() -> u8 {
     let mut words = std::env::args_os();
     let called = words.next().unwrap_or_default();
     if std::path::Path::new(&called).file_name().is_some_and(|name| name == "nfdc") {
@@ -53,14 +58,14 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are "errors" of the parser that end well.
-            let code = if error.use_stderr() { exit::Exit::Usage } else { exit::Exit::Done };
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
             let _ = error.print();
-            return code.into();
+            return exit as u8;
         }
     };
     keeper::install();
     match cli::run(cli) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => exit::report(&error),
+        Ok(()) => Exit::Done as u8,
+        Err(error) => exit::report(&error) as u8,
     }
 }

@@ -118,6 +118,7 @@ pub struct Router {
     reaches_changed: BTreeSet<Arc<Name>>,
     /// Routers whose prefixes are followed.
     followed: BTreeSet<Arc<Name>>,
+    asking: group::Asking,
     /// Datasets of several segments, for who reads them.
     answers: VecDeque<(Name, Vec<u8>)>,
     purposes: BTreeMap<u64, Purpose>,
@@ -181,6 +182,7 @@ impl Router {
             networks: vec![names.network.clone()],
             reaches_changed: BTreeSet::new(),
             followed: BTreeSet::new(),
+            asking: group::Asking::new(),
             answers: VecDeque::new(),
             purposes: BTreeMap::new(),
             command_next: 1,
@@ -299,7 +301,12 @@ impl Router {
                     self.counters.commands_failed += 1;
                 }
                 match answer {
-                    Ok(_) => self.fib.installed(&prefix, face, cost),
+                    Ok(_) => {
+                        self.fib.installed(&prefix, face, cost);
+                        if cost.is_some() && *prefix == self.names.prefix_sync {
+                            self.group.connected(now);
+                        }
+                    }
                     Err(error) => self.fib.failed(now, &prefix, face, cost, error),
                 }
             }
@@ -358,6 +365,7 @@ impl Router {
             self.links.next_due(),
             self.fib.next_due(),
             self.untold.next_due(),
+            self.asking.next_due(),
             self.sweep_at,
         ]
         .into_iter()
@@ -382,6 +390,7 @@ impl Router {
         self.inquire(now);
         self.send_due(now);
         self.tell_due(now);
+        self.ask_due(now);
         self.progress(now);
     }
 

@@ -14,6 +14,7 @@ pub mod origin;
 pub mod packet;
 pub mod peer;
 pub mod port;
+pub mod process;
 pub mod shm;
 pub mod socket;
 pub mod thread;

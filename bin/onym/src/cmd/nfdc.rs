@@ -16,7 +16,6 @@ use onym_client::mgmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
-use std::process::ExitCode;
 use words::FORMS;
 
 /// Longest line of a batch, in octets.
@@ -52,8 +51,8 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
 }
 
 /// The program under the name `nfdc`.
-pub(crate) fn program(words: &[String]) -> ExitCode {
-    ExitCode::from(main(words, None))
+pub(crate) fn program(words: &[String]) -> u8 {
+    main(words, None)
 }
 
 fn main(words: &[String], node: Option<String>) -> u8 {

@@ -1,9 +1,10 @@
 //! The group of the prefix tables: each router publishes its own, in order, with a snapshot.
 
 use super::check::Subject;
-use super::{Notice, Router, Verdict};
+use super::{Notice, Router, SEQ_BITS, Verdict};
 use crate::codec::PrefixOps;
 use crate::prefixes::{Candidate, Outside, PREFIX_COST_MAX, Told, ways};
+use crate::table::Route;
 use onym_endpoint::Packet;
 use onym_sync::Judged;
 use onym_sync::alo::{Alo, AloConfig, AloEvent, Snapshots, VerifyId};
@@ -17,6 +18,11 @@ use std::sync::Arc;
 const SNAPSHOT_EVERY: u64 = 50;
 /// Least time between two publications; what changes meanwhile is in one.
 const SPACING_MS: u64 = 10;
+/// Wait before the group is asked about a router that is reached and that nothing was heard of; it
+/// doubles. A certificate that nobody had is asked for again before.
+const ASK_FIRST_MS: u64 = 1500;
+/// Beyond this the periodic vectors are enough.
+const ASK_LAST_MS: u64 = 24_000;
 /// The forwarder's face to this router.
 const OWN_FACE: u64 = 0;
 /// Octets of operations in one publication.
@@ -75,6 +81,34 @@ impl Untold {
     }
 }
 
+/// When the group is asked about routers that are reached and that nothing was heard of: the vector
+/// that said it was lost, or could not be verified before there was a way to its signer.
+#[derive(Debug)]
+pub(super) struct Asking {
+    at: Tick,
+    wait_ms: u64,
+}
+
+impl Asking {
+    pub(super) const fn new() -> Self {
+        Self { at: Tick::NEVER, wait_ms: 0 }
+    }
+
+    pub(super) const fn next_due(&self) -> Tick {
+        self.at
+    }
+
+    fn begin(&mut self, now: Tick) {
+        self.wait_ms = ASK_FIRST_MS;
+        self.at = self.at.min(now.plus_ms(ASK_FIRST_MS));
+    }
+
+    fn go_on(&mut self, now: Tick) {
+        self.wait_ms *= 2;
+        self.at = if self.wait_ms > ASK_LAST_MS { Tick::NEVER } else { now.plus_ms(self.wait_ms) };
+    }
+}
+
 impl Router {
     /// Everything before this run is forgotten by others.
     pub(super) fn tell_reset(&mut self, now: Tick) {
@@ -102,6 +136,25 @@ impl Router {
         if self.group.publish(now, &content, snapshot).is_err() {
             self.counters.unpublished += 1;
         }
+    }
+
+    /// Whoever has more than the vector sent here answers it.
+    pub(super) fn ask_due(&mut self, now: Tick) {
+        if now < self.asking.next_due() {
+            return;
+        }
+        self.asking.at = Tick::NEVER;
+        if self.followed.iter().any(|router| self.is_unheard(router)) {
+            self.group.sync_now(now);
+            self.asking.go_on(now);
+        }
+    }
+
+    /// Whether a router is reached whose run now the group has not told of.
+    fn is_unheard(&self, router: &Name) -> bool {
+        let boot = |route: &Route| route.seq.map(|seq| seq >> SEQ_BITS);
+        let route = self.table.route(router);
+        route.is_some_and(|route| !self.group.svs().has(router, boot(route)))
     }
 
     pub(super) fn group_events(&mut self, now: Tick) {
@@ -186,6 +239,9 @@ impl Router {
                 self.group.unsubscribe(router);
             }
             _ => {}
+        }
+        if self.is_unheard(router) {
+            self.asking.begin(now);
         }
         let prefixes: BTreeSet<_> = self.prefixes.of(router).map(Arc::clone).collect();
         self.reaches_change(&prefixes);

@@ -167,7 +167,6 @@ impl Router {
             self.notice(Notice::NeighbourUp(hello.router.clone(), face));
             // It shall hear of this router at once, not at the next interval.
             self.publisher.greet(now);
-            self.group.connected(now);
         }
         self.take_news(now, peer, said, hello.delta.as_ref());
         if known.is_some() && said == before {

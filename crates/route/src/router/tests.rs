@@ -1,7 +1,8 @@
 //! Two routers face to face, and what strangers put between them.
 
+use super::neighbour::Said;
 use super::*;
-use crate::codec::{Hello, PrefixAdd, PrefixOps};
+use crate::codec::{AdvEntry, Delta, Hello, PrefixAdd, PrefixOps};
 use onym_crypto::signer::write_parameters;
 use onym_wire::signature::SignatureInfo;
 use onym_wire::{DataBuilder, Interest, InterestBuilder, types};
@@ -24,11 +25,13 @@ fn hello(boot: u64, seq: u64, time: u64) -> Vec<u8> {
 
 fn hello_of(router: &str, boot: u64, seq: u64, time: u64) -> Vec<u8> {
     let router = name(router);
-    let said =
-        Hello { router: router.clone(), boot, seq, delta: None, heard: Vec::new(), goodbye: false };
+    write_hello(&Hello { router, boot, seq, delta: None, heard: Vec::new(), goodbye: false }, time)
+}
+
+fn write_hello(said: &Hello, time: u64) -> Vec<u8> {
     let mut content = Vec::new();
     said.write(&mut content);
-    let of = names::sync_data(router.as_ref());
+    let of = names::sync_data(said.router.as_ref());
     let info = SignatureInfo {
         time: Some(time),
         ..SignatureInfo::of_kind(types::SIGNATURE_DIGEST_SHA256)
@@ -379,7 +382,7 @@ fn a_prefix_that_the_forwarder_refuses_is_not_asked_again_soon() {
     let mut router = router();
     let boot = UNIX_MS / 1000;
     give(&mut router, Tick(1), &hello(boot, 1, UNIX_MS), Some(300));
-    let own = crate::codec::AdvEntry {
+    let own = AdvEntry {
         destination: name("/net/p"),
         next_hop: name("/net/p"),
         cost: 0,
@@ -456,7 +459,7 @@ fn what_changes_together_is_published_together() {
 
 /// What `/net/p` advertises to so many destinations, as a deployed router does.
 fn advertised(count: usize) -> Vec<u8> {
-    let entry = |destination: Name, cost| crate::codec::AdvEntry {
+    let entry = |destination: Name, cost| AdvEntry {
         destination,
         next_hop: name("/net/p"),
         cost,
@@ -530,4 +533,62 @@ fn an_advertisement_of_many_segments_is_taken_whole_whatever_comes_twice_or_befo
     give(&mut router, Tick::from_ms(8_000), &said, Some(300));
     serve_segments(&mut router, 8_001, &advertised(0));
     assert_eq!(router.table.routes().count(), 1);
+}
+
+/// Law: the group is asked about a router that is reached and that nothing was heard of, at growing
+/// intervals, and no more once it was heard of: a vector that is lost costs no periodic interval.
+#[test]
+fn the_group_is_asked_about_a_router_that_nothing_was_heard_of() {
+    let mut router = router();
+    let boot = UNIX_MS / 1000;
+    give(&mut router, Tick(1), &hello(boot, 1, UNIX_MS), Some(300));
+    let peer = router.neighbours.id(&name("/net/p")).unwrap();
+    router.neighbours.get_mut(peer).unwrap().taken = Some(Said { boot, seq: 1 });
+    let own = AdvEntry {
+        destination: name("/net/p"),
+        next_hop: name("/net/p"),
+        cost: 0,
+        other_cost: 16,
+        seq: Some(boot << SEQ_BITS),
+        metric: Some(0),
+    };
+    let delta = Delta { base: 1, entries: vec![own], removed: Vec::new(), requests: Vec::new() };
+    let said = Hello {
+        router: name("/net/p"),
+        boot,
+        seq: 2,
+        delta: Some(delta),
+        heard: Vec::new(),
+        goodbye: false,
+    };
+    give(&mut router, Tick::from_ms(400), &write_hello(&said, UNIX_MS + 400), Some(300));
+    assert!(router.table.route(&name("/net/p")).is_some(), "a way");
+    // What the start and the face of the neighbour bring is over.
+    vectors(&mut router, 500, 1500);
+    let sent = vectors(&mut router, 1500, 12_000);
+    assert_eq!(sent.iter().map(|(ms, _)| *ms).collect::<Vec<_>>(), [1900, 4900, 10_900]);
+    let config = Config::new(name("/net"), name("/net/p"), boot, 8);
+    let mut p = Router::new(Tick(0), config, Signer::digest(), UNIX_MS).unwrap();
+    let (_, told) = vectors(&mut p, 0, 100).pop().unwrap();
+    give(&mut router, Tick::from_ms(12_000), &told, Some(300));
+    // It is answered once: the other one lacks this router.
+    assert_eq!(vectors(&mut router, 12_000, 13_000).len(), 1);
+    assert_eq!(vectors(&mut router, 13_000, 27_000), []);
+}
+
+/// Vectors of the prefix group that leave, with their moments.
+fn vectors(router: &mut Router, from_ms: u64, to_ms: u64) -> Vec<(u64, Vec<u8>)> {
+    let mut sent = Vec::new();
+    for ms in (from_ms..to_ms).step_by(100) {
+        let now = Tick::from_ms(ms);
+        router.handle_timeout(now);
+        settle(router, now);
+        while let Some(packet) = router.poll_transmit(now) {
+            let name = Interest::parse(&packet.wire).unwrap().name;
+            if router.names.prefix_sync.as_ref().is_prefix_of(name) {
+                sent.push((ms, packet.wire.clone()));
+            }
+        }
+    }
+    sent
 }

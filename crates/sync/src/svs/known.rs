@@ -154,6 +154,12 @@ impl Known {
         self.nodes.get(node).and_then(|n| n.boots.get(&boot)).map_or(0, |e| e.seq)
     }
 
+    /// Whether `node` is known, at `boot` or, without one, at any bootstrap time.
+    pub(crate) fn has(&self, node: &Name, boot: Option<u64>) -> bool {
+        let node = self.nodes.get(node);
+        node.is_some_and(|n| boot.is_none_or(|boot| n.boots.contains_key(&boot)))
+    }
+
     pub(crate) fn vector(&self) -> StateVector {
         let mut vector = StateVector::default();
         for (name, node) in &self.nodes {

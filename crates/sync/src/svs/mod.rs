@@ -34,7 +34,7 @@ const VECTORS_PER_SECOND: u64 = 256;
 pub const EXTRA_OCTETS_MAX: usize = 1024;
 /// A vector with a bootstrap time further in the future is ignored whole.
 const FUTURE_MAX_S: u64 = 86_400;
-/// Wait between a face that opened and the vector that says so.
+/// Wait between a face that opened and the vector for it: others may open with it.
 const CONNECTED_WAIT: Duration = Duration::from_millis(100);
 
 /// Who looks at signatures.
@@ -163,6 +163,8 @@ pub struct Svs {
     known: Known,
     state: State,
     deadline: Tick,
+    /// When a vector leaves for faces that opened, whatever is heard on others meanwhile.
+    greeting: Tick,
     /// A vector should leave.
     is_due: bool,
     /// What goes along with the next one.
@@ -195,6 +197,7 @@ impl Svs {
             known,
             state: State::Steady,
             deadline: Tick::NEVER,
+            greeting: Tick::NEVER,
             is_due: true,
             extra: Vec::new(),
             verifying: VecDeque::new(),
@@ -238,6 +241,12 @@ impl Svs {
     #[must_use]
     pub fn vector(&self) -> StateVector {
         self.known.vector()
+    }
+
+    /// Whether anything was heard of `node`, at `boot` or, without one, at any bootstrap time.
+    #[must_use]
+    pub fn has(&self, node: &Name, boot: Option<u64>) -> bool {
+        self.known.has(node, boot)
     }
 
     /// Takes a vector that was kept over a restart, without events.
@@ -286,10 +295,10 @@ impl Svs {
         self.is_due = true;
     }
 
-    /// The face opened: a vector follows in 100 ms.
+    /// Sync Interests leave by a further face from now on: a vector follows in 100 ms at most. Who is
+    /// behind that face may lack what everybody else has.
     pub fn connected(&mut self, now: Tick) {
-        self.state = State::Steady;
-        self.deadline = now + CONNECTED_WAIT;
+        self.greeting = self.greeting.min(now + CONNECTED_WAIT);
     }
 
     // --- packets and time
@@ -399,12 +408,17 @@ impl Svs {
     /// When [`Svs::handle_timeout`] wants to be called.
     #[must_use]
     pub fn poll_timeout(&self) -> Tick {
-        self.deadline
+        self.deadline.min(self.greeting)
     }
 
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Tick) {
         self.now = self.now.max(now);
+        if now >= self.greeting {
+            self.is_due = true;
+            // Until the vector is taken away.
+            self.greeting = Tick::NEVER;
+        }
         if now < self.deadline {
             return;
         }
@@ -433,6 +447,7 @@ impl Svs {
             return None;
         }
         self.steady(now);
+        self.greeting = Tick::NEVER;
         let (nonce, fresh) = (self.rng.next_u32().to_be_bytes(), self.rng.next_u64());
         let vector = self.known.vector();
         let extra = std::mem::take(&mut self.extra);

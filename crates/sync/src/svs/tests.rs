@@ -322,3 +322,21 @@ fn a_flood_of_vectors_is_looked_at_so_often_in_a_second() {
     assert!(a.receive(Tick::from_ms(900_000), &packet(&c, &[("/b", 10, 1_000_000)], &[])));
     assert!(matches!(a.poll_event(), Some(SvsEvent::Verify { .. })));
 }
+
+/// Law: who is behind a face that opened is told, also when others that have everything are heard
+/// meanwhile; a vector that leaves for another reason does it, too.
+#[test]
+fn who_is_behind_a_new_face_is_told_whatever_others_say() {
+    let mut a = svs(config("/a"));
+    let up_to_date = packet(&config("/c"), &[("/c", 5, 1)], &[]);
+    a.receive(Tick(0), &up_to_date);
+    a.connected(Tick(0));
+    a.receive(Tick(0).plus_ms(50), &up_to_date);
+    assert!(a.poll_timeout() <= Tick(0).plus_ms(100), "{:?}", a.poll_timeout());
+    a.handle_timeout(Tick(0).plus_ms(100));
+    assert!(a.poll_transmit(Tick(0).plus_ms(100)).is_some());
+    a.connected(Tick(0).plus_ms(200));
+    a.publish(Tick(0).plus_ms(210));
+    assert!(a.poll_transmit(Tick(0).plus_ms(210)).is_some());
+    assert!(a.poll_timeout() > Tick(0).plus_ms(1000), "nothing more to tell them");
+}
