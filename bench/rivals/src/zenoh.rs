@@ -1,136 +1,119 @@
 //! Router, publisher or subscriber of the benchmark `push` by Zenoh: `onym-bench push` starts it.
 
-use std::collections::HashMap;
-use std::error::Error;
-use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
-use std::time::{Duration, Instant};
+// What every subject does is the same code.
+#[path = "../../src/push/latency.rs"]
+#[allow(dead_code)]
+mod latency;
+#[path = "../../src/part.rs"]
+#[allow(dead_code)]
+mod part;
+#[path = "../../src/push/side.rs"]
+#[allow(dead_code)]
+mod side;
+
+use anyhow::{Context, Result, anyhow};
+use clap::{Parser, ValueEnum};
+use side::{PartResult, Seen, SideArgs};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use zenoh::qos::CongestionControl;
-use zenoh::{Config, Wait};
+use zenoh::{Config, Session, Wait};
 
-type Fault = Box<dyn Error + Send + Sync>;
-
-/// First word of publications that end a run, and of those before it; others count from 0.
-const END: u64 = u64::MAX;
-const PROBE: u64 = u64::MAX - 1;
 const KEY: &str = "bench/item";
+/// Of a place: the publisher listens there, and subscribers connect to it, without a router.
+const PEER: &str = "peer/";
 
-fn say(line: &str) -> Result<(), Fault> {
-    println!("{line}");
-    Ok(std::io::stdout().flush()?)
+#[derive(Debug, Parser)]
+struct Args {
+    /// Which part.
+    #[arg(long, value_enum)]
+    role: Role,
+    /// Where a router listens.
+    #[arg(long, required_if_eq("role", "router"))]
+    listen: Option<String>,
+    /// The router before it.
+    #[arg(long)]
+    connect: Option<String>,
+    /// Where the router of a side is.
+    #[arg(long, default_value = "")]
+    at: String,
+    #[command(flatten)]
+    side: Option<SideArgs>,
 }
 
-fn config(mode: &str, listen: Option<&String>, connect: Option<&String>) -> Result<Config, Fault> {
-    let list = |end: Option<&String>| end.map_or("[]".into(), |end| format!("[\"{end}\"]"));
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Role {
+    Router,
+    Publisher,
+    Subscriber,
+}
+
+fn open(mode: &str, listen: Option<&str>, connect: Option<&str>) -> Result<Session> {
+    let list = |end: Option<&str>| end.map_or("[]".into(), |end| format!("[\"{end}\"]"));
     let mut config = Config::default();
-    config.insert_json5("mode", &format!("\"{mode}\""))?;
-    config.insert_json5("listen/endpoints", &list(listen))?;
-    config.insert_json5("connect/endpoints", &list(connect))?;
-    config.insert_json5("scouting/multicast/enabled", "false")?;
-    config.insert_json5("scouting/gossip/enabled", "false")?;
-    Ok(config)
+    let settings = [
+        ("mode", format!("\"{mode}\"")),
+        ("listen/endpoints", list(listen)),
+        ("connect/endpoints", list(connect)),
+        ("scouting/multicast/enabled", "false".to_owned()),
+        ("scouting/gossip/enabled", "false".to_owned()),
+    ];
+    for (key, value) in settings {
+        config.insert_json5(key, &value).map_err(|error| anyhow!("{key}: {error}"))?;
+    }
+    zenoh::open(config).wait().map_err(|error| anyhow!(error))
 }
 
-fn main() -> Result<(), Fault> {
-    let mut values = HashMap::new();
-    let mut given = std::env::args().skip(1);
-    while let Some(word) = given.next() {
-        values.insert(word, given.next().ok_or("an option without value")?);
-    }
-    let get = |name: &str| values.get(name).ok_or(format!("{name} is missing"));
-    let role = get("--role")?.as_str();
-    if role == "router" {
-        let config = config("router", values.get("--listen"), values.get("--connect"))?;
-        let _session = zenoh::open(config).wait()?;
-        say("ready")?;
+fn main() -> Result<()> {
+    let args = Args::parse();
+    if args.role == Role::Router {
+        let _session = open("router", args.listen.as_deref(), args.connect.as_deref())?;
+        part::say("ready")?;
         loop {
             std::thread::park();
         }
     }
-    let payload: usize = get("--payload")?.parse()?;
-    let session = zenoh::open(config("client", None, Some(get("--at")?))?).wait()?;
-    if role == "publisher" {
-        publish(&session, payload, get("--seconds")?.parse()?)
-    } else {
-        subscribe(&session, payload)
-    }
-}
-
-fn publish(session: &zenoh::Session, payload: usize, seconds: f64) -> Result<(), Fault> {
-    let publisher =
-        session.declare_publisher(KEY).congestion_control(CongestionControl::Block).wait()?;
-    let mut octets = vec![7_u8; payload];
-    let mut put = |number: u64| {
-        octets[..8].copy_from_slice(&number.to_le_bytes());
-        publisher.put(octets.as_slice()).wait()
+    let side = args.side.context("a side has publications")?;
+    let direct = args.at.strip_prefix(PEER).map(|at| format!("tcp/{at}"));
+    let session = match (&direct, args.role) {
+        (None, _) => open("client", None, Some(&args.at))?,
+        (Some(at), Role::Publisher) => open("peer", Some(at), None)?,
+        (Some(at), _) => open("peer", None, Some(at))?,
     };
-    let go = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&go);
-    std::thread::spawn(move || {
-        let _ = std::io::stdin().read_line(&mut String::new());
-        told.store(true, Ordering::Relaxed);
-    });
-    say("open")?;
-    while !go.load(Ordering::Relaxed) {
-        put(PROBE)?;
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let (mut count, began) = (0_u64, Instant::now());
-    while count % 64 != 0 || began.elapsed().as_secs_f64() < seconds {
-        put(count)?;
-        count += 1;
-    }
-    let seconds = began.elapsed().as_secs_f64();
-    say(&format!("{{\"count\":{count},\"told\":0,\"seconds\":{seconds}}}"))?;
-    loop {
-        put(END)?;
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    let result = match args.role {
+        Role::Publisher => publish(&session, &side)?,
+        _ => subscribe(&session, &side)?,
+    };
+    part::say(&serde_json::to_string(&result)?)
 }
 
-/// What a subscriber has seen.
-#[derive(Default)]
-struct Seen {
-    count: u64,
-    began: Option<Instant>,
-    last: Option<Instant>,
-    is_ready: bool,
+fn publish(session: &Session, args: &SideArgs) -> Result<PartResult> {
+    let publisher = session.declare_publisher(KEY).congestion_control(CongestionControl::Block);
+    let mut publisher = publisher.wait().map_err(|error| anyhow!(error))?;
+    let put = |publisher: &mut zenoh::pubsub::Publisher<'_>, octets: &[u8]| {
+        publisher.put(octets).wait().map_err(|error| anyhow!(error))
+    };
+    let pause = |_: &mut zenoh::pubsub::Publisher<'_>, patience| {
+        std::thread::sleep(patience);
+        Ok(())
+    };
+    side::publish(args, &mut publisher, put, pause)
 }
 
-fn subscribe(session: &zenoh::Session, payload: usize) -> Result<(), Fault> {
+fn subscribe(session: &Session, args: &SideArgs) -> Result<PartResult> {
     let (tx, rx) = mpsc::channel();
-    let seen = Arc::new(Mutex::new(Seen::default()));
-    let of = Arc::clone(&seen);
+    let seen = Arc::new(Mutex::new(Seen::new(args)));
+    let (of, length) = (Arc::clone(&seen), args.payload);
     let take = move |sample: zenoh::sample::Sample| {
         let octets = sample.payload().to_bytes();
-        assert_eq!(octets.len(), payload, "the payload is not what was sent");
-        let number = u64::from_le_bytes(octets[..8].try_into().expect("eight octets"));
-        let mut seen = of.lock().expect("not poisoned");
-        match number {
-            PROBE if seen.is_ready => {}
-            PROBE => {
-                seen.is_ready = true;
-                let _ = say("ready");
-            }
-            END => drop(tx.send(())),
-            _ => {
-                if seen.began.is_none() {
-                    seen.began = Some(Instant::now());
-                }
-                seen.count += 1;
-                if seen.count % 64 == 0 {
-                    seen.last = Some(Instant::now());
-                }
-            }
+        let mut seen = of.lock().unwrap_or_else(PoisonError::into_inner);
+        match seen.take(&octets, length) {
+            Ok(false) => {}
+            end => drop(tx.send(end)),
         }
     };
-    let _subscriber = session.declare_subscriber(KEY).callback(take).wait()?;
-    rx.recv()?;
-    let seen = seen.lock().expect("not poisoned");
-    let seconds = match (seen.began, seen.last) {
-        (Some(began), Some(last)) => last.duration_since(began).as_secs_f64(),
-        _ => 0.0,
-    };
-    say(&format!("{{\"count\":{},\"told\":0,\"seconds\":{seconds}}}", seen.count))
+    let subscriber = session.declare_subscriber(KEY).callback(take).wait();
+    let _subscriber = subscriber.map_err(|error| anyhow!(error))?;
+    rx.recv()??;
+    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::replace(&mut *seen, Seen::new(args)).result())
 }

@@ -196,18 +196,19 @@ pub(super) fn publish(args: &PushPartArgs) -> Result<PartResult> {
         std::thread::sleep(patience);
         Ok(())
     };
-    super::side::publish(args, &mut to, put, pause)
+    super::side::publish(&args.side, &mut to, put, pause)
 }
 
 pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
     let mut from = Ends::new(vec![connect_unix(Path::new(&args.at))?])?;
-    let (mut seen, mut frames) = (Seen::new(args), Vec::new());
+    let (mut seen, mut frames) = (Seen::new(&args.side), Vec::new());
     loop {
         from.wait(Some(std::time::Instant::now() + SILENCE))?;
         from.receive(0, &mut frames)?;
         for frame in frames.drain(..) {
-            let start = frame.bytes.len().checked_sub(args.payload).context("a short frame")?;
-            if seen.take(&frame.bytes[start..], args.payload)? {
+            let start =
+                frame.bytes.len().checked_sub(args.side.payload).context("a short frame")?;
+            if seen.take(&frame.bytes[start..], args.side.payload)? {
                 return Ok(seen.result());
             }
         }

@@ -6,7 +6,7 @@ use crate::report::{Report, human, human_time, median};
 use anyhow::{Context, Result};
 
 /// What of its own highest rate a subject carries here.
-const SHARES: [(&str, f64); 2] = [("10%", 0.1), ("80%", 0.8)];
+const SHARES: [(&str, f64); 3] = [("1%", 0.01), ("10%", 0.1), ("80%", 0.8)];
 /// What may be lost at the highest rate.
 const LOST_MAX: f64 = 0.01;
 const QUANTILES: [(&str, f64); 3] =

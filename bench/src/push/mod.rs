@@ -19,8 +19,8 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use latency::Histogram;
 pub(crate) use nodes::Nodes;
-use serde::{Deserialize, Serialize};
-use side::{SILENCE, Seen};
+pub use side::PartResult;
+use side::{SILENCE, Seen, SideArgs};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
@@ -36,15 +36,24 @@ pub enum Way {
     Onym,
     /// Zenoh routers (`bench/rivals`).
     Zenoh,
-    /// Two NATS servers (`nats-server` on PATH).
+    /// Zenoh peers that are connected directly, without any node.
+    ZenohPeer,
+    /// One NATS server or two (`nats-server` on PATH).
     Nats,
-    /// Two MQTT brokers with a bridge (`mosquitto` on PATH).
+    /// MQTT brokers with a bridge to the one before (`mosquitto` on PATH).
     Mqtt,
 }
 
 impl Way {
-    const ALL: [Self; 6] =
-        [Self::Relay, Self::Frames, Self::Onym, Self::Zenoh, Self::Nats, Self::Mqtt];
+    const ALL: [Self; 7] = [
+        Self::Relay,
+        Self::Frames,
+        Self::Onym,
+        Self::Zenoh,
+        Self::ZenohPeer,
+        Self::Nats,
+        Self::Mqtt,
+    ];
 
     const fn name(self) -> &'static str {
         match self {
@@ -52,8 +61,20 @@ impl Way {
             Self::Frames => "frames",
             Self::Onym => "onym",
             Self::Zenoh => "zenoh",
+            Self::ZenohPeer => "zenoh-peer",
             Self::Nats => "nats",
             Self::Mqtt => "mqtt",
+        }
+    }
+
+    /// Whether it has no such chain of nodes.
+    fn lacks(self, args: &PushArgs) -> bool {
+        let is_ours = matches!(self, Self::Onym | Self::Frames);
+        match self {
+            Self::Relay | Self::Frames if args.nodes < 2 => true,
+            Self::Nats => args.nodes > 2 || args.link == Link::Veth,
+            Self::ZenohPeer => args.nodes > 1 || args.link == Link::Veth,
+            _ => !is_ours && args.link == Link::Veth,
         }
     }
 }
@@ -88,7 +109,8 @@ pub struct PushArgs {
     /// Seconds for which is published.
     #[arg(long, default_value_t = 2.0)]
     pub seconds: f64,
-    /// Nodes, one behind the other; the publisher is at the first. NATS has two.
+    /// Nodes, one behind the other; the publisher is at the first. NATS has one or two, Zenoh's peers
+    /// stand beside one.
     #[arg(long, default_value_t = 2)]
     pub nodes: usize,
     /// As many subscribers at each node behind the first, not only at the last.
@@ -97,8 +119,8 @@ pub struct PushArgs {
     /// Publications in a second at most; as many as it is let without.
     #[arg(long)]
     pub rate: Option<u32>,
-    /// How long publications are under way: at a tenth and at four fifths of the highest rate that
-    /// each subject carries with one in a hundred lost, and at one rate for all (without Zenoh).
+    /// How long publications are under way: at 1, 10 and 80 % of the highest rate that
+    /// each subject carries with one in a hundred lost, and at one rate for all.
     #[arg(long, conflicts_with_all = ["rate", "lost_max"])]
     pub latency: bool,
     /// Publications in a second, of all subjects, for `--latency`.
@@ -130,18 +152,9 @@ pub struct PushPartArgs {
     /// Where its node is: a URI, or an address.
     #[arg(long)]
     pub at: String,
-    /// Octets of a publication.
-    #[arg(long)]
-    pub payload: usize,
-    /// How long to publish.
-    #[arg(long, default_value_t = 0.0)]
-    pub seconds: f64,
-    /// Publications in a second at most.
-    #[arg(long)]
-    pub rate: Option<u32>,
-    /// Publications say when they were due.
-    #[arg(long)]
-    pub stamp: bool,
+    /// What any side is told.
+    #[command(flatten)]
+    pub side: SideArgs,
     /// Where a relay is reached by the one before it.
     #[arg(long)]
     pub listen: Option<SocketAddr>,
@@ -165,20 +178,6 @@ pub enum Role {
     Subscriber,
     /// Relays.
     Node,
-}
-
-/// What a side says at its end.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct PartResult {
-    /// Publications sent or received.
-    pub count: u64,
-    /// Publications that a subscriber was told it missed.
-    pub told: u64,
-    /// Seconds from the first to the last.
-    pub seconds: f64,
-    /// How long they were under way, where they say since when.
-    #[serde(default)]
-    pub latency: Histogram,
 }
 
 /// Runs one side.
@@ -276,7 +275,7 @@ fn start(
     args: &PushArgs,
     pace: Pace,
 ) -> Result<Part> {
-    let mut command = if way == Way::Zenoh {
+    let mut command = if matches!(way, Way::Zenoh | Way::ZenohPeer) {
         Command::new(rival(nodes::ZENOH)?.context("rival-zenoh is not built")?)
     } else {
         let mut command = Command::new(std::env::current_exe()?);
@@ -287,7 +286,7 @@ fn start(
     command.args(["--role", role, "--at", at, "--payload", &case.payload.to_string()]);
     if role == "publisher" {
         command.args(["--seconds", &args.seconds.to_string()]);
-        if let Some(rate) = pace.rate.filter(|_| way != Way::Zenoh) {
+        if let Some(rate) = pace.rate {
             command.args(["--rate", &rate.to_string()]);
         }
     }
@@ -300,7 +299,11 @@ fn start(
 fn once(way: Way, case: Case, args: &PushArgs, pace: Pace) -> Result<Found> {
     let nodes = Nodes::start(way, args.nodes, args.link, case.payload)?;
     let (first, others) = nodes.places().split_first().context("no node")?;
-    let places = if args.everywhere { others } else { &others[others.len().saturating_sub(1)..] };
+    let places = match others.split_last() {
+        None => nodes.places(),
+        Some(_) if args.everywhere => others,
+        Some((last, _)) => std::slice::from_ref(last),
+    };
     let mut publisher = start((way, Role::Publisher), case, first, args, pace)?;
     publisher.wait_for("open")?;
     let mut subscribers = Vec::new();
@@ -336,7 +339,7 @@ fn once(way: Way, case: Case, args: &PushArgs, pace: Pace) -> Result<Found> {
 /// # Errors
 /// When a side fails.
 pub fn run(args: &PushArgs) -> Result<()> {
-    ensure!(args.nodes >= 2, "a chain has at least two nodes");
+    ensure!(args.nodes >= 1, "publications need a node");
     let mut ways = args.subjects.clone();
     if ways.is_empty() {
         ways = Way::ALL.to_vec();
@@ -346,10 +349,7 @@ pub fn run(args: &PushArgs) -> Result<()> {
             println!("skipped: {} ({what})", way.name());
             false
         }
-        None if matches!(way, Way::Nats | Way::Mqtt) && args.nodes != 2 => false,
-        None if *way == Way::Zenoh && args.latency => false,
-        None if !matches!(way, Way::Onym | Way::Frames) && args.link == Link::Veth => false,
-        None => true,
+        None => !way.lacks(args),
     });
     let mut report = Report::default();
     if args.latency {

@@ -69,7 +69,7 @@ fn connect(at: &str) -> Result<TcpStream> {
 
 pub(super) fn publish(args: &PushPartArgs) -> Result<PartResult> {
     let stream = connect(&args.at)?;
-    let mut batch: Vec<u8> = Vec::with_capacity(BATCH + args.payload);
+    let mut batch: Vec<u8> = Vec::with_capacity(BATCH + args.side.payload);
     let (mut to, topic) = (&stream, text(TOPIC));
     let put = |batch: &mut Vec<u8>, octets: &[u8]| -> Result<()> {
         put_packet(batch, PUBLISH, &[&topic, octets]);
@@ -85,7 +85,7 @@ pub(super) fn publish(args: &PushPartArgs) -> Result<PartResult> {
         std::thread::sleep(patience);
         Ok(())
     };
-    super::side::publish(args, &mut batch, put, pause)
+    super::side::publish(&args.side, &mut batch, put, pause)
 }
 
 pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
@@ -94,8 +94,8 @@ pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
     put_packet(&mut out, SUBSCRIBE, &[&[0, 1], &text(TOPIC), &[0]]);
     stream.write_all(&out)?;
     stream.set_read_timeout(Some(SILENCE))?;
-    let mut seen = Seen::new(args);
-    let (mut buffer, mut held) = (vec![0_u8; BATCH + 2 * args.payload], 0);
+    let mut seen = Seen::new(&args.side);
+    let (mut buffer, mut held) = (vec![0_u8; BATCH + 2 * args.side.payload], 0);
     loop {
         match stream.read(&mut buffer[held..]) {
             Ok(0) => break,
@@ -113,7 +113,7 @@ pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
             match kind & 0xf0 {
                 PUBLISH => {
                     let body = content.get(2 + TOPIC.len()..).context("a short publication")?;
-                    if seen.take(body, args.payload)? {
+                    if seen.take(body, args.side.payload)? {
                         return Ok(seen.result());
                     }
                 }

@@ -18,9 +18,9 @@ fn connect(at: &str) -> Result<TcpStream> {
 
 pub(super) fn publish(args: &PushPartArgs) -> Result<PartResult> {
     let stream = connect(&args.at)?;
-    let mut batch: Vec<u8> = Vec::with_capacity(BATCH + args.payload);
+    let mut batch: Vec<u8> = Vec::with_capacity(BATCH + args.side.payload);
     let mut to = &stream;
-    let head = format!("PUB bench {}\r\n", args.payload);
+    let head = format!("PUB bench {}\r\n", args.side.payload);
     let put = |batch: &mut Vec<u8>, octets: &[u8]| -> Result<()> {
         batch.extend_from_slice(head.as_bytes());
         batch.extend_from_slice(octets);
@@ -37,15 +37,15 @@ pub(super) fn publish(args: &PushPartArgs) -> Result<PartResult> {
         std::thread::sleep(patience);
         Ok(())
     };
-    super::side::publish(args, &mut batch, put, pause)
+    super::side::publish(&args.side, &mut batch, put, pause)
 }
 
 pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
     let mut stream = connect(&args.at)?;
     stream.write_all(b"SUB bench 1\r\n")?;
     stream.set_read_timeout(Some(SILENCE))?;
-    let mut seen = Seen::new(args);
-    let (mut buffer, mut held) = (vec![0_u8; BATCH + 2 * args.payload], 0);
+    let mut seen = Seen::new(&args.side);
+    let (mut buffer, mut held) = (vec![0_u8; BATCH + 2 * args.side.payload], 0);
     loop {
         match stream.read(&mut buffer[held..]) {
             // A subscriber that is too slow is turned out.
@@ -60,7 +60,9 @@ pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
             Err(e) => return Err(e.into()),
         }
         let mut at = 0;
-        while let Some(used) = message(&buffer[at..held], &mut stream, &mut seen, args.payload)? {
+        while let Some(used) =
+            message(&buffer[at..held], &mut stream, &mut seen, args.side.payload)?
+        {
             at += used;
             if seen.is_ended {
                 return Ok(seen.result());

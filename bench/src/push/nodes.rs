@@ -27,14 +27,14 @@ pub(super) fn missing(way: Way) -> Option<&'static str> {
     let is_there = match way {
         Way::Relay | Way::Frames => true,
         Way::Onym => Subject::Onym.program().is_some(),
-        Way::Zenoh => rival(ZENOH).is_ok_and(|program| program.is_some()),
+        Way::Zenoh | Way::ZenohPeer => rival(ZENOH).is_ok_and(|program| program.is_some()),
         Way::Nats => Command::new(NATS).arg("--version").output().is_ok(),
         Way::Mqtt => Command::new(MOSQUITTO).arg("-h").output().is_ok(),
     };
     let what = match way {
         Way::Relay | Way::Frames => "this program",
         Way::Onym => "cargo build --release -p onym",
-        Way::Zenoh => "cargo build --release in bench/rivals",
+        Way::Zenoh | Way::ZenohPeer => "cargo build --release in bench/rivals",
         Way::Nats => "Debian's package nats-server",
         Way::Mqtt => "Debian's package mosquitto",
     };
@@ -100,8 +100,12 @@ impl Nodes {
             Way::Frames => nodes.frames_relays(count, link, payload)?,
             Way::Onym => nodes.onym(count, link, Shape::Chain)?,
             Way::Zenoh => nodes.zenoh(count)?,
-            Way::Nats => nodes.nats()?,
-            Way::Mqtt => nodes.mosquitto()?,
+            // The publisher listens itself.
+            Way::ZenohPeer => {
+                nodes.places.extend(unused(1)?.iter().map(|port| format!("peer/127.0.0.1:{port}")));
+            }
+            Way::Nats => nodes.nats(count)?,
+            Way::Mqtt => nodes.mosquitto(count)?,
         }
         Ok(nodes)
     }
@@ -226,10 +230,10 @@ impl Nodes {
         Ok(())
     }
 
-    /// Two: servers of a NATS cluster are all joined to each other.
-    fn nats(&mut self) -> Result<()> {
+    /// Servers of a NATS cluster are all joined to each other: more than two are no chain.
+    fn nats(&mut self, count: usize) -> Result<()> {
         let ports = unused(4)?;
-        for at in 0..2 {
+        for at in 0..count.min(2) {
             let mut command = Command::new(NATS);
             command.args(["-a", "127.0.0.1", "-p", &ports[at].to_string()]);
             command.args(["--cluster_name", "bench", "--cluster"]);
@@ -243,18 +247,18 @@ impl Nodes {
         wait_until("a NATS server", || self.places.iter().all(|at| TcpStream::connect(at).is_ok()))
     }
 
-    /// Two: the second one has a bridge to the first.
-    fn mosquitto(&mut self) -> Result<()> {
-        let ports = unused(2)?;
-        for at in 0..2 {
+    /// Each has a bridge to the one before.
+    fn mosquitto(&mut self, count: usize) -> Result<()> {
+        let ports = unused(count)?;
+        for at in 0..count {
             let mut config = format!(
                 "listener {} 127.0.0.1\nallow_anonymous true\npersistence false\nset_tcp_nodelay true\n",
                 ports[at]
             );
-            if at == 1 {
-                let first = ports[0];
+            if let Some(before) = at.checked_sub(1) {
+                let before = ports[before];
                 config += &format!(
-                    "connection bridge\naddress 127.0.0.1:{first}\ntopic bench in 0\nrestart_timeout 1\n"
+                    "connection bridge{at}\naddress 127.0.0.1:{before}\ntopic bench in 0\nrestart_timeout 1\n"
                 );
             }
             let path = self.folder.path().join(format!("{at}.conf"));

@@ -24,7 +24,7 @@ pub(super) fn publish(args: &PushPartArgs) -> Result<PartResult> {
         Ok(())
     };
     super::side::publish(
-        args,
+        &args.side,
         &mut app,
         |app, octets| Ok(app.publish(&item, STRATEGY, octets)?),
         pause,
@@ -35,10 +35,10 @@ pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
     let mut app = App::open(Some(&args.at), "bench subscriber")?;
     let (_, item) = ids()?;
     app.subscribe_item(&item, STRATEGY)?;
-    let mut seen = Seen::new(args);
+    let mut seen = Seen::new(&args.side);
     loop {
         match app.event(Some(SILENCE))? {
-            Some(Event::Data { payload, .. }) if seen.take(&payload, args.payload)? => break,
+            Some(Event::Data { payload, .. }) if seen.take(&payload, args.side.payload)? => break,
             Some(Event::Missed(count) | Event::Lost(count)) => seen.result.told += count,
             None if seen.result.count > 0 => break,
             Some(_) | None => {}

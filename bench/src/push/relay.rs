@@ -48,14 +48,14 @@ pub(super) fn node(args: &PushPartArgs) -> Result<()> {
     });
     let mut from = upstream.recv().context("nothing comes from before")?;
     let mut subscribers: Vec<UnixStream> = Vec::new();
-    let (mut buffer, mut held) = (vec![0; whole(args.payload)], 0);
+    let (mut buffer, mut held) = (vec![0; whole(args.side.payload)], 0);
     loop {
         let got = from.read(&mut buffer[held..])?;
         if got == 0 {
             return Ok(());
         }
         held += got;
-        let end = held / args.payload * args.payload;
+        let end = held / args.side.payload * args.side.payload;
         subscribers.extend(joined.try_iter());
         // One that has its last publication leaves.
         subscribers.retain_mut(|subscriber| subscriber.write_all(&buffer[..end]).is_ok());
@@ -70,7 +70,7 @@ pub(super) fn node(args: &PushPartArgs) -> Result<()> {
 pub(super) fn publish(args: &PushPartArgs) -> Result<PartResult> {
     let mut stream = UnixStream::connect(&args.at)?;
     stream.write_all(&[PUBLISHER])?;
-    let mut batch: Vec<u8> = Vec::with_capacity(BATCH + args.payload);
+    let mut batch: Vec<u8> = Vec::with_capacity(BATCH + args.side.payload);
     let mut to = &stream;
     let put = |batch: &mut Vec<u8>, octets: &[u8]| -> Result<()> {
         batch.extend_from_slice(octets);
@@ -86,15 +86,15 @@ pub(super) fn publish(args: &PushPartArgs) -> Result<PartResult> {
         std::thread::sleep(patience);
         Ok(())
     };
-    super::side::publish(args, &mut batch, put, pause)
+    super::side::publish(&args.side, &mut batch, put, pause)
 }
 
 pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
     let mut stream = UnixStream::connect(&args.at)?;
     stream.write_all(&[SUBSCRIBER])?;
     stream.set_read_timeout(Some(SILENCE))?;
-    let mut seen = Seen::new(args);
-    let (mut buffer, mut held) = (vec![0_u8; whole(args.payload)], 0);
+    let mut seen = Seen::new(&args.side);
+    let (mut buffer, mut held) = (vec![0_u8; whole(args.side.payload)], 0);
     loop {
         match stream.read(&mut buffer[held..]) {
             Ok(0) => return Ok(seen.result()),
@@ -102,9 +102,9 @@ pub(super) fn subscribe(args: &PushPartArgs) -> Result<PartResult> {
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => continue,
             Err(e) => return Err(e.into()),
         }
-        let end = held / args.payload * args.payload;
-        for publication in buffer[..end].chunks_exact(args.payload) {
-            if seen.take(publication, args.payload)? {
+        let end = held / args.side.payload * args.side.payload;
+        for publication in buffer[..end].chunks_exact(args.side.payload) {
+            if seen.take(publication, args.side.payload)? {
                 return Ok(seen.result());
             }
         }

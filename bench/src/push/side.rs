@@ -1,9 +1,10 @@
-//! What a publisher and a subscriber of any subject do.
+//! What a publisher and a subscriber of any subject do; programs of `bench/rivals` have it, too.
 
 use super::latency::{Histogram, now_ns};
-use super::{PartResult, PushPartArgs};
 use crate::part::say;
 use anyhow::{Context, Result, ensure};
+use clap::Args;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -22,11 +23,42 @@ pub(super) const STAMPED_LEN: usize = 16;
 /// Publications between two looks at the clock, where there is a rate.
 const PORTION: u64 = 32;
 
+/// What a side of any subject is told.
+#[derive(Debug, Clone, Args)]
+pub struct SideArgs {
+    /// Octets of a publication.
+    #[arg(long)]
+    pub payload: usize,
+    /// How long to publish.
+    #[arg(long, default_value_t = 0.0)]
+    pub seconds: f64,
+    /// Publications in a second at most.
+    #[arg(long)]
+    pub rate: Option<u32>,
+    /// Publications say when they were due.
+    #[arg(long)]
+    pub stamp: bool,
+}
+
+/// What a side says at its end.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct PartResult {
+    /// Publications sent or received.
+    pub count: u64,
+    /// Publications that a subscriber was told it missed.
+    pub told: u64,
+    /// Seconds from the first to the last.
+    pub seconds: f64,
+    /// How long they were under way, where they say since when.
+    #[serde(default)]
+    pub latency: Histogram,
+}
+
 /// Publishes probes until it is told to begin, then as much as it is let, or as it is to, then what
 /// ends the run until this process is ended. `put` hands one publication over, `pause` hands over
 /// what was held back and waits so long.
 pub(super) fn publish<T>(
-    args: &PushPartArgs,
+    args: &SideArgs,
     to: &mut T,
     mut put: impl FnMut(&mut T, &[u8]) -> Result<()>,
     mut pause: impl FnMut(&mut T, Duration) -> Result<()>,
@@ -62,7 +94,7 @@ type Send<'a, T> = dyn FnMut(&mut T, u64, Option<u64>) -> Result<()> + 'a;
 type Pause<'a, T> = dyn FnMut(&mut T, Duration) -> Result<()> + 'a;
 
 fn unstamped<T>(
-    args: &PushPartArgs,
+    args: &SideArgs,
     to: &mut T,
     send: &mut Send<'_, T>,
     pause: &mut Pause<'_, T>,
@@ -140,7 +172,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn new(args: &PushPartArgs) -> Self {
+    pub(super) fn new(args: &SideArgs) -> Self {
         Self { is_stamped: args.stamp, ..Self::default() }
     }
 
