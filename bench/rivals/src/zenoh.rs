@@ -11,8 +11,8 @@ mod part;
 #[allow(dead_code)]
 mod side;
 
-use anyhow::{Context, Result, anyhow};
-use clap::{Parser, ValueEnum};
+use anyhow::{Result, anyhow};
+use clap::Parser;
 use side::{PartResult, Seen, SideArgs};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use zenoh::qos::CongestionControl;
@@ -22,29 +22,27 @@ const KEY: &str = "bench/item";
 /// Of a place: the publisher listens there, and subscribers connect to it, without a router.
 const PEER: &str = "peer/";
 
+/// Which part.
 #[derive(Debug, Parser)]
-struct Args {
-    /// Which part.
-    #[arg(long, value_enum)]
-    role: Role,
-    /// Where a router listens.
-    #[arg(long, required_if_eq("role", "router"))]
-    listen: Option<String>,
-    /// The router before it.
-    #[arg(long)]
-    connect: Option<String>,
-    /// Where the router of a side is.
-    #[arg(long, default_value = "")]
-    at: String,
-    #[command(flatten)]
-    side: Option<SideArgs>,
+enum Args {
+    Router {
+        #[arg(long)]
+        listen: String,
+        /// The router before it.
+        #[arg(long)]
+        connect: Option<String>,
+    },
+    Publisher(Side),
+    Subscriber(Side),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Role {
-    Router,
-    Publisher,
-    Subscriber,
+#[derive(Debug, clap::Args)]
+struct Side {
+    /// Where its router is.
+    #[arg(long)]
+    at: String,
+    #[command(flatten)]
+    side: SideArgs,
 }
 
 fn open(mode: &str, listen: Option<&str>, connect: Option<&str>) -> Result<Session> {
@@ -64,24 +62,28 @@ fn open(mode: &str, listen: Option<&str>, connect: Option<&str>) -> Result<Sessi
 }
 
 fn main() -> Result<()> {
-    let args = Args::parse();
-    if args.role == Role::Router {
-        let _session = open("router", args.listen.as_deref(), args.connect.as_deref())?;
-        part::say("ready")?;
-        loop {
-            std::thread::park();
+    let result = match Args::parse() {
+        Args::Router { listen, connect } => {
+            let _session = open("router", Some(&listen), connect.as_deref())?;
+            part::say("ready")?;
+            loop {
+                std::thread::park();
+            }
         }
-    }
-    let side = args.side.context("a side has publications")?;
-    let direct = args.at.strip_prefix(PEER).map(|at| format!("tcp/{at}"));
-    let session = match (&direct, args.role) {
-        (None, _) => open("client", None, Some(&args.at))?,
-        (Some(at), Role::Publisher) => open("peer", Some(at), None)?,
-        (Some(at), _) => open("peer", None, Some(at))?,
-    };
-    let result = match args.role {
-        Role::Publisher => publish(&session, &side)?,
-        _ => subscribe(&session, &side)?,
+        Args::Publisher(Side { at, side }) => {
+            let session = match at.strip_prefix(PEER) {
+                None => open("client", None, Some(&at))?,
+                Some(at) => open("peer", Some(&format!("tcp/{at}")), None)?,
+            };
+            publish(&session, &side)?
+        }
+        Args::Subscriber(Side { at, side }) => {
+            let session = match at.strip_prefix(PEER) {
+                None => open("client", None, Some(&at))?,
+                Some(at) => open("peer", None, Some(&format!("tcp/{at}")))?,
+            };
+            subscribe(&session, &side)?
+        }
     };
     part::say(&serde_json::to_string(&result)?)
 }

@@ -275,7 +275,8 @@ fn start(
     args: &PushArgs,
     pace: Pace,
 ) -> Result<Part> {
-    let mut command = if matches!(way, Way::Zenoh | Way::ZenohPeer) {
+    let is_rival = matches!(way, Way::Zenoh | Way::ZenohPeer);
+    let mut command = if is_rival {
         Command::new(rival(nodes::ZENOH)?.context("rival-zenoh is not built")?)
     } else {
         let mut command = Command::new(std::env::current_exe()?);
@@ -283,7 +284,10 @@ fn start(
         command
     };
     let role = if role == Role::Publisher { "publisher" } else { "subscriber" };
-    command.args(["--role", role, "--at", at, "--payload", &case.payload.to_string()]);
+    if !is_rival {
+        command.arg("--role");
+    }
+    command.args([role, "--at", at, "--payload", &case.payload.to_string()]);
     if role == "publisher" {
         command.args(["--seconds", &args.seconds.to_string()]);
         if let Some(rate) = pace.rate {

@@ -218,7 +218,7 @@ impl Nodes {
         for port in unused(count)? {
             let end = format!("tcp/127.0.0.1:{port}");
             let mut command = Command::new(&program);
-            command.args(["--role", "router", "--listen", &end]);
+            command.args(["router", "--listen", &end]);
             if let Some(before) = self.places.last() {
                 command.args(["--connect", before]);
             }
