@@ -20,7 +20,7 @@ use onym_wire::push::{Control, Kind, Label, Link, Role, reserved};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Time that a new neighbour waits for others to be said with it.
+/// Time that a new neighbour, or another cost, waits for others to be said with it.
 const HOLD: Duration = Duration::from_millis(10);
 
 /// Settings of the link-state part.
@@ -164,6 +164,15 @@ impl LinkState {
         let link = Neighbour { number, cost, node, heard, dead, synced, asking };
         self.links.insert(face, link);
         self.next_hello = now;
+    }
+
+    /// The link costs this from now on.
+    pub fn link_cost(&mut self, now: Tick, face: FaceId, cost: u16) {
+        let Some(link) = self.links.get_mut(&face).filter(|l| l.cost != cost.max(1)) else {
+            return;
+        };
+        link.cost = cost.max(1);
+        self.say_at.get_or_insert(now + HOLD);
     }
 
     /// The link is a connection: its end is told by [`link_down`](Self::link_down).

@@ -67,6 +67,11 @@ impl Node {
         sum
     }
 
+    /// A link costs this from now on; it stays up.
+    pub fn link_cost(&mut self, now: Tick, face: FaceId, cost: u16) {
+        self.plane.link_cost(now, face, cost);
+    }
+
     /// A link is known to be down.
     pub fn link_down(&mut self, now: Tick, face: FaceId, output: &mut Output) {
         self.plane.link_down(now, face, output);

@@ -175,7 +175,7 @@ impl TopologyManager {
 
     fn link_state(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
         let node = message.sender;
-        let before = self.map.link_numbers();
+        let before = self.map.costs();
         let state = (!message.is_full).then(|| NodeState::of(message)).flatten();
         if let Some(boot) = message.epoch
             && self.boots.insert(node, boot).is_some_and(|known| known != boot)
@@ -188,10 +188,10 @@ impl TopologyManager {
             return;
         }
         self.kept.clear();
-        let after = self.map.link_numbers();
+        let after = self.map.costs();
         let only_gone = !is_new && after.is_subset(&before);
         match &mut self.gone {
-            Some(gone) if only_gone => gone.extend(before.difference(&after)),
+            Some(gone) if only_gone => gone.extend(before.difference(&after).map(|l| l.0)),
             gone => *gone = None,
         }
         self.settle = Some(now + SETTLE);

@@ -53,10 +53,11 @@ impl std::fmt::Debug for LinkWatch {
     }
 }
 
-/// A link that came or went.
+/// A link that came, went, or costs something else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkChange {
-    /// A neighbour is heard by this face and hears this router; what the link costs.
+    /// A neighbour is heard by this face and hears this router; what the link costs. Again when it
+    /// costs something else.
     Up {
         /// The face.
         face: u64,

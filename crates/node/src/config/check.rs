@@ -234,7 +234,6 @@ impl Config {
                 link.domain.is_empty() || (is_label(&link.domain) && !push.domain.is_empty());
             let allowed = "allowed are 1 to 16 hexadecimal digits, with push.domain set";
             check.that(good, &key, &link.domain, allowed)?;
-            check.between(&format!("push.link[{i}].cost"), link.cost.into(), 1, 65_535)?;
         }
         Ok(())
     }

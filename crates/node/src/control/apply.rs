@@ -370,7 +370,8 @@ mod tests {
     }
 
     /// Law: a face is no link any more when a reload takes its link away, also where its neighbour made
-    /// it; with another cost it is one anew.
+    /// it; with another cost it stays one. Where the configuration has no cost, it is the one that
+    /// routing said last.
     #[test]
     fn a_face_is_a_link_for_as_long_as_the_configuration_says() {
         let text = "shards = 1\n[push]\nenabled = true\n";
@@ -401,6 +402,21 @@ mod tests {
         assert_eq!(orders().last(), Some(&(come, Some(1))));
         let less = format!("{text}{}", link(&uri(1), 2));
         applier.reload(Config::parse(&less, "test").unwrap()).unwrap();
-        assert_eq!(orders(), [(made, None), (come, None), (made, Some(2))]);
+        assert_eq!(orders(), [(come, None), (made, Some(2))]);
+
+        let found = |applier: &mut Applier<'_>, cost| {
+            let push = applier.plane.push.as_mut().unwrap();
+            push.found(&applier.plane.faces, &applier.plane.settings.config.push, made, cost);
+        };
+        found(&mut applier, Some(30));
+        assert_eq!(orders(), [], "the configuration has a cost");
+        let free = format!("{text}[[push.link]]\nface = \"{}\"\n", uri(1));
+        applier.reload(Config::parse(&free, "test").unwrap()).unwrap();
+        assert_eq!(orders(), [(made, Some(30))]);
+        found(&mut applier, Some(40));
+        found(&mut applier, None);
+        assert_eq!(orders(), [(made, Some(40))], "a link, whatever routing hears");
+        applier.reload(Config::parse(&less, "test").unwrap()).unwrap();
+        assert_eq!(orders(), [(made, Some(2))]);
     }
 }

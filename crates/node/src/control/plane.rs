@@ -295,7 +295,7 @@ impl Plane {
         if let Some(counters) = self.shards.face_close(owner, id) {
             self.faces.gone.add(&counters);
         }
-        if let Some(push) = &self.push {
+        if let Some(push) = &mut self.push {
             push.face_removed(id);
         }
         self.tell(id, Event::Destroyed);

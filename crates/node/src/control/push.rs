@@ -9,6 +9,7 @@ use crate::push::{NewLink, PushOrder, PushPort, Question};
 use onym_face::Transport;
 use onym_pubsub::Verdict;
 use onym_tables::FaceId;
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// The push thread as the control thread orders it.
@@ -17,13 +18,16 @@ pub(super) struct PushHalf {
     pub(super) port: PushPort,
     /// Those of the configuration.
     pub(super) links: Links,
+    /// What routing said last of the costs of faces.
+    costs: HashMap<FaceId, u16>,
     /// What it counted when it was asked last.
     counted: PushCounts,
 }
 
 impl PushHalf {
     pub(super) fn new(port: PushPort) -> Self {
-        Self { port, links: Links::default(), counted: PushCounts::default() }
+        let (links, costs) = (Links::default(), HashMap::new());
+        Self { port, links, costs, counted: PushCounts::default() }
     }
 
     /// A face is there; a link, where the configuration says so.
@@ -32,7 +36,8 @@ impl PushHalf {
         self.link(record);
     }
 
-    pub(super) fn face_removed(&self, id: FaceId) {
+    pub(super) fn face_removed(&mut self, id: FaceId) {
+        self.costs.remove(&id);
         self.port.tell(PushOrder::FaceRemove(id));
     }
 
@@ -46,8 +51,17 @@ impl PushHalf {
 
     fn link(&self, record: &Record) {
         let Some(link) = self.links.over(&record.remote) else { return };
+        let mut link = link.clone();
+        if link.cost == 0 {
+            link.cost = self.costs.get(&record.id).copied().unwrap_or(1);
+        }
+        self.link_as(record, link);
+    }
+
+    /// A face is this link; one that is it already costs what `link` says from now on.
+    fn link_as(&self, record: &Record, link: PushLink) {
         let is_connected = matches!(record.transport, Transport::Unix | Transport::Tcp);
-        let link = Box::new(link.clone());
+        let link = Box::new(link);
         self.port.tell(PushOrder::LinkAdd(NewLink { face: record.id, link, is_connected }));
     }
 
@@ -58,33 +72,41 @@ impl PushHalf {
         faces.iter().for_each(|record| self.link(record));
     }
 
-    /// A neighbour of routing is behind `face`, at `cost`, or is not any more. What the configuration
-    /// says of the link is not changed; numbers have to be drawn.
-    pub(super) fn found(&self, faces: &Faces, config: &Push, face: FaceId, cost: Option<u16>) {
+    /// A neighbour of routing is behind `face`, at `cost`, or is not any more. A link of the
+    /// configuration that has no cost of its own has the one that routing said last, and is a link
+    /// whatever routing hears; for others numbers have to be drawn.
+    pub(super) fn found(&mut self, faces: &Faces, config: &Push, face: FaceId, cost: Option<u16>) {
         let Some(record) = faces.get(face) else { return };
+        if let Some(cost) = cost {
+            self.costs.insert(face, cost);
+        }
+        if let Some(link) = self.links.over(&record.remote) {
+            if link.cost == 0 && cost.is_some() {
+                self.link(record);
+            }
+            return;
+        }
         let is_drawn = config.scheme == PushScheme::K;
-        let is_known = self.links.over(&record.remote).is_some();
-        if !config.routing_links || !is_drawn || is_known {
+        if !config.routing_links || !is_drawn {
             return;
         }
         let Some(cost) = cost else {
             self.port.tell(PushOrder::LinkRemove(face));
             return;
         };
-        let is_connected = matches!(record.transport, Transport::Unix | Transport::Tcp);
         let (uri, domain) = (record.remote.clone(), String::new());
-        let link = Box::new(PushLink { face: uri, number: 0, cost, domain });
-        self.port.tell(PushOrder::LinkAdd(NewLink { face, link, is_connected }));
+        self.link_as(record, PushLink { face: uri, number: 0, cost, domain });
     }
 
-    /// The links are these from now on: faces that were others, or cost something else, are no links.
+    /// The links are these from now on: faces that were others are no links. What one costs that
+    /// stays is said when it is made a link again.
     pub(super) fn relink(&mut self, faces: &Faces, links: &[PushLink]) {
         let old = std::mem::replace(&mut self.links, Links::of(links));
         #[cfg(test)]
         super::work::LOOKED_AT.with(|count| count.set(count.get() + faces.iter().count()));
         for record in faces.iter() {
-            let was = old.over(&record.remote);
-            if was.is_some() && was != self.links.over(&record.remote) {
+            let Some(was) = old.over(&record.remote) else { continue };
+            if !self.links.over(&record.remote).is_some_and(|link| was.goes_on_as(link)) {
                 self.port.tell(PushOrder::LinkRemove(record.id));
             }
         }

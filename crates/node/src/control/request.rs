@@ -98,7 +98,7 @@ impl Control {
                 reply.send(Applier::new(plane, io).push_links());
             }
             Request::PushLinkFound { face, cost } => {
-                if let Some(push) = &plane.push {
+                if let Some(push) = &mut plane.push {
                     push.found(&plane.faces, &plane.settings.config.push, face, cost);
                 }
             }

@@ -22,7 +22,7 @@ pub(crate) enum PushOrder {
     FaceDown(FaceId),
     /// The network refused what was sent over a link: once per second and face at most.
     FaceRefused(FaceId),
-    /// A face is a link of the domain.
+    /// A face is a link of the domain; one that is it already costs this from now on.
     LinkAdd(NewLink),
     /// A face is no link of the domain any more.
     LinkRemove(FaceId),

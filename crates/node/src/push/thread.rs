@@ -271,10 +271,15 @@ impl PushThread {
         self.settings.link_number(link)
     }
 
-    /// Makes a face a link of the domain, unless it is one.
+    /// Makes a face a link of the domain; one that is it already costs what `link` says.
     pub(crate) fn link_add(&mut self, link: Link) {
-        if self.links.iter().any(|l| l.face == link.face) {
-            return;
+        if let Some(own) = self.links.iter_mut().find(|l| l.face == link.face) {
+            if (own.number, own.domain) == (link.number, link.domain) {
+                own.cost = link.cost;
+                self.plane.link_cost(self.now, link.face, link.cost);
+                return;
+            }
+            self.link_remove(link.face);
         }
         // A neighbour that connects anew: its connection from before is no link any more.
         if let Some(before) = self.links.iter().find(|l| l.number == link.number) {

@@ -29,6 +29,11 @@ impl ControlPlane {
         Ok(())
     }
 
+    /// A link costs this from now on; it stays up.
+    pub fn link_cost(&mut self, now: Tick, face: FaceId, cost: u16) {
+        self.link_state.link_cost(now, face, cost);
+    }
+
     /// A link is known to be down.
     pub fn link_down(&mut self, now: Tick, face: FaceId, output: &mut Output) {
         self.link_state.link_down(now, face, &mut self.outbox);

@@ -128,10 +128,9 @@ impl Map {
         self.labels.binary_search(&node).ok()
     }
 
-    /// Numbers of all links that both ends know.
-    #[must_use]
-    pub fn link_numbers(&self) -> BTreeSet<u32> {
-        self.links.iter().flatten().map(|l| l.1).collect()
+    /// Numbers and costs of all links that both ends know.
+    pub(super) fn costs(&self) -> BTreeSet<(u32, u32)> {
+        self.links.iter().flatten().map(|l| (l.1, l.3)).collect()
     }
 
     /// Number of the inside of the node at this position.

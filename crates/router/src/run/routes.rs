@@ -16,8 +16,8 @@ impl Shell {
             let least = links.entry(face).or_insert(cost);
             *least = cost.min(*least);
         }
-        for (face, cost) in &self.links {
-            if links.get(face) != Some(cost) {
+        for face in self.links.keys() {
+            if !links.contains_key(face) {
                 tell(LinkChange::Down { face: *face });
             }
         }

@@ -232,14 +232,20 @@ pub struct PushLink {
     /// and the face.
     #[serde(default)]
     pub number: u32,
-    /// What crossing it costs, at least 1.
-    #[serde(default = "one")]
+    /// What crossing it costs. 0: what routing says of the neighbour at that face
+    /// (`routing.neighbour.cost` and what it measures), so that a cost is configured once; 1 where
+    /// routing knows none.
+    #[serde(default)]
     pub cost: u16,
     /// The label of the domain at its other end, when that is another one.
     #[serde(default)]
     pub domain: String,
 }
 
-fn one() -> u16 {
-    1
+impl PushLink {
+    /// Whether a face that is the one link stays it as the other: what it costs may differ.
+    pub(crate) fn goes_on_as(&self, other: &Self) -> bool {
+        let Self { face, number, cost: _, domain } = self;
+        (face, number, domain) == (&other.face, &other.number, &other.domain)
+    }
 }
