@@ -113,7 +113,7 @@ fn exceeds_share(pending: &Pending, face: FaceId) -> bool {
 #[cold]
 pub(crate) fn charge(pending: &mut Pending, slot: u32, face: FaceId) {
     let octets = pending.pit.interest(slot).len() as u64;
-    pending.pit.entry_mut(slot).charged = Some(face);
+    pending.pit.entry_mut(slot).noted.get_or_insert_default().charged = Some(face);
     if let Some(face) = pending.faces.get_mut(face) {
         face.load.long_octets += octets;
     }

@@ -96,7 +96,8 @@ impl<R: RouteStage, C: CacheStage> Forwarder<R, C> {
         path::run(self, now, &packet, out)
     }
 
-    /// The same for a packet that is looked at afterwards.
+    /// The same for a packet that may be looked at afterwards.
+    #[inline(always)]
     pub fn receive_kept(&mut self, now: Tick, packet: &Packet, out: &mut Outbox) -> Verdict {
         path::run(self, now, packet, out)
     }

@@ -18,6 +18,39 @@ impl<R, C> Forwarder<R, C> {
         Some(pending.tokens.encode(slot, pending.pit.generation(slot)))
     }
 
+    /// From now on somebody looks at what answers the entry with this token.
+    pub fn look_out_for(&mut self, token: &[u8]) {
+        let Pending { pit, tokens, .. } = &mut self.pending;
+        let found = tokens.decode(token).and_then(|(slot, kept)| pit.at_token(slot, kept));
+        if let Some(slot) = found {
+            pit.entry_mut(slot).noted.get_or_insert_default().is_looked_at = true;
+        }
+    }
+
+    /// The same of all entries that there are.
+    pub fn look_out_for_all(&mut self) {
+        let pit = &mut self.pending.pit;
+        for slot in 0..pit.slots() {
+            if pit.is_live(slot) {
+                pit.entry_mut(slot).noted.get_or_insert_default().is_looked_at = true;
+            }
+        }
+    }
+
+    /// Whether, since this was forgotten last, something came that somebody may look at who only knows
+    /// pending Interests: an entry ended that is looked at, Data did something else than to end entries, or
+    /// a Nack came.
+    #[inline(always)]
+    #[must_use]
+    pub const fn has_met(&self) -> bool {
+        self.pending.has_met
+    }
+
+    /// Forgets it.
+    pub const fn forget_met(&mut self) {
+        self.pending.has_met = false;
+    }
+
     /// Whether somebody waits in the entry with this token.
     #[must_use]
     pub fn waits(&self, token: &[u8]) -> bool {

@@ -9,6 +9,7 @@ use onym_link::PacketKind;
 use onym_watch::record;
 use onym_wire::mgmt::Scope;
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 use support::{App, name, quiet, start};
 
 #[test]
@@ -90,5 +91,36 @@ fn a_viewer_of_a_prefix_is_shown_each_of_its_packets_and_no_other() {
         let shown = dumped(&mut viewer, 6, "/a/z/1");
         let ways: Vec<_> = shown.keys().map(|what| &what[..6]).collect();
         assert_eq!(ways, ["in int", "in nac", "out in", "out na"], "{shown:?}");
+    }
+}
+
+/// Law: who begins to look is shown what answers an Interest that came before, and Data that nobody asked
+/// for, with one shard and with more.
+#[test]
+fn a_viewer_is_shown_answers_to_what_came_before_it_and_what_nobody_asked_for() {
+    for shards in [1, 2] {
+        let node = start(quiet(shards));
+        let [consumer, producer, viewer] = [(); 3].map(|()| node.attach(Scope::Local).unwrap());
+        node.route("/a", producer.0, 0).unwrap();
+        let [mut consumer, mut producer, mut viewer] =
+            [consumer, producer, viewer].map(|(_, io)| App::new(io));
+        for (n, (asked, has_token)) in (0..).zip([("/a/x/1", true), ("/a/x/2", false)]) {
+            consumer.interest(asked);
+            let (name, token) = producer.take_interest();
+            let prefix = format!("/a/x/{}", n + 1);
+            assert!(dumped(&mut viewer, 2 * n, &prefix).is_empty());
+            let token = if has_token { &token[..] } else { &[] };
+            producer.data_with_token(&name.to_string(), b"", token);
+            consumer.take_data();
+            let shown = dumped(&mut viewer, 2 * n + 1, &prefix);
+            let each = ["in data satisfied", "out data sent"];
+            assert_eq!(shown.into_keys().collect::<Vec<_>>(), each, "{shards} shards");
+        }
+        producer.data("/a/x/2/unasked", b"");
+        let until = Instant::now() + Duration::from_secs(10);
+        let shown = (4..).map(|n| dumped(&mut viewer, n, "/a/x/2"));
+        let mut shown = shown.take_while(|_| Instant::now() < until);
+        let shown = shown.find(|shown| !shown.is_empty()).unwrap();
+        assert_eq!(shown.into_keys().collect::<Vec<_>>(), ["in data unsolicited"]);
     }
 }

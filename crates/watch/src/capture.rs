@@ -81,10 +81,15 @@ impl Capture {
             self.tail = tail(filter);
             self.skipped = 0;
         }
-        // As much will come until the next question, about.
-        let records = Vec::with_capacity(self.taken.records.len());
+        // As much will come until the next question, about: to make room for more moves it all.
+        let records = Vec::with_capacity(about(self.taken.records.len()).min(RING_OCTETS));
         std::mem::replace(&mut self.taken, Taken { records, missed: 0 })
     }
+}
+
+/// Room for about as much again.
+pub(crate) const fn about(len: usize) -> usize {
+    len + len / 4
 }
 
 fn tail(filter: &Filter) -> Tail {

@@ -142,7 +142,7 @@ impl fmt::Display for Filter {
 /// The last octets of a prefix, by which most packets of other names are told apart without a look at
 /// their elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tail {
+pub struct Tail {
     /// Octets of the VALUE of the prefix, and of other names how many beyond it have their length in one
     /// octet.
     len: u8,
@@ -185,22 +185,33 @@ impl Tail {
     /// and is nearly always no: eight octets are compared, where the last ones of the prefix would be.
     #[inline(always)]
     pub(crate) fn may_concern(&self, packet: &[u8]) -> bool {
-        let Some([_, first, _, short, _, long, ..]) = packet.first_chunk::<8>() else {
-            return self.may_concern_short(packet);
+        // One bound is that of all: Interests are seldom so long that their length is not in one octet.
+        let at = 4 + usize::from(self.at);
+        let (Some(tail), [_, ..=SHORT_MAX, _, len, ..]) = (packet.get(at..at + 8), packet) else {
+            return self.may_concern_other(packet);
         };
-        // The length of the packet is in one octet, or in three.
-        let (start, len) = if *first <= SHORT_MAX { (4, *short) } else { (6, *long) };
-        let at = start + usize::from(self.at);
-        let tail = packet.get(at..at + 8).and_then(<[u8]>::first_chunk);
-        let Some(tail) = tail else { return self.may_concern_short(packet) };
-        if u64::from_le_bytes(*tail) & self.mask == self.octets {
+        let tail = tail.first_chunk().map_or(self.octets, |tail| u64::from_le_bytes(*tail));
+        if tail & self.mask == self.octets {
             return true;
         }
-        len.wrapping_sub(self.len) > self.beyond && self.may_be_above(packet, start, len)
+        len.wrapping_sub(self.len) > self.beyond && self.may_be_above(packet, 4, *len)
+    }
+
+    /// The same of a packet of more than 252 octets, and of one that ends before the last octets of the
+    /// prefix would.
+    #[cold]
+    fn may_concern_other(&self, packet: &[u8]) -> bool {
+        let Some([_, 253, _, _, _, len]) = packet.first_chunk() else {
+            return self.may_concern_short(packet);
+        };
+        let at = 6 + usize::from(self.at);
+        let tail = packet.get(at..at + 8).and_then(<[u8]>::first_chunk);
+        let Some(tail) = tail else { return self.may_concern_short(packet) };
+        u64::from_le_bytes(*tail) & self.mask == self.octets
+            || len.wrapping_sub(self.len) > self.beyond && self.may_be_above(packet, 6, *len)
     }
 
     /// The same of a packet that ends before the last octets of the prefix would.
-    #[cold]
     fn may_concern_short(&self, packet: &[u8]) -> bool {
         let (start, len) = match packet.first_chunk() {
             // The packet has up to 252 octets, or up to 65,535.

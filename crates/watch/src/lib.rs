@@ -13,17 +13,20 @@ mod traffic;
 pub use ailing::{AILING_MAX, Ailing, Ailment, Condition, ailing};
 pub use capture::{CAPTURES_MAX, Capture, LEASE, RING_OCTETS, Taken};
 pub use copies::Copies;
-pub use filter::{Filter, FilterError};
+pub use filter::{Filter, FilterError, Tail};
 pub use hidden::hide;
 pub use record::{Direction, Kind, Record};
 pub use spans::{End, FACES_MAX, OPEN_MAX, SPANS_MAX, Span, SpanCounts, SpanSettings, Spans, Wait};
 pub use traffic::{PrefixRow, RoundTrip, Sample, Traffic};
 
-use filter::Tail;
 use onym_link::{LpIn, LpOut, Packet};
+use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
 use onym_wire::lp::LpHeader;
 use onym_wire::types;
+
+/// The first octet of a Data.
+const DATA: u8 = types::DATA as u8;
 
 /// What became of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +49,25 @@ pub enum Fields<'a> {
 }
 
 impl Fields<'_> {
+    /// The token, where there is nothing else.
+    fn only_token(&self) -> Option<&Token> {
+        let (token, is_alone) = match self {
+            Self::Bare => return None,
+            Self::In(lp) => {
+                let is_plain = !lp.no_cache && !lp.non_discovery && lp.congestion_mark == 0;
+                let is_alone = lp.nack.is_none()
+                    && lp.next_hop_face.is_none()
+                    && lp.prefix_announcement.is_none();
+                (&lp.pit_token, is_plain && is_alone)
+            }
+            Self::Out(lp) => {
+                let is_plain = !lp.no_cache && !lp.non_discovery && lp.congestion_mark == 0;
+                (&lp.pit_token, is_plain && lp.nack.is_none() && lp.prefix_announcement.is_none())
+            }
+        };
+        is_alone.then_some(token)
+    }
+
     /// What goes with an Interest in the place of an announcement is the context of its trace.
     fn header(&self, kind: Kind) -> LpHeader<'_> {
         let header = self.written();
@@ -224,19 +246,24 @@ impl Watch {
     }
 
     /// Counts a packet that came, before anything is decided about it; whether it is looked at
-    /// ([`Self::look`]). Most are not, and this is all that they cost.
+    /// ([`Self::look`]). Most are not, and this is all that they cost. Of Data only samples are: those
+    /// that answer what was looked at are known to the forwarder.
     #[inline(always)]
     #[must_use]
     pub fn wants(&mut self, packet: &Packet) -> bool {
+        // Before anything is written: what is known of the packet stays known.
+        let octets = &packet.bytes[..];
+        let may_want = octets.first() != Some(&DATA)
+            && self.looks_at_each
+            && (self.tail.may_concern(octets) || packet.lp.prefix_announcement.is_some());
         self.left -= 1;
-        self.left == 0 || self.looks_at_each && self.may_want(packet)
+        may_want || self.left == 0
     }
 
-    #[inline(always)]
-    fn may_want(&self, packet: &Packet) -> bool {
-        let octets = &packet.bytes[..];
-        self.tail.may_concern(octets)
-            || self.spans.as_ref().is_some_and(|spans| spans.concerns(octets, &packet.lp))
+    /// What packets have in common that captures want: where it changes, others are wanted than were.
+    #[must_use]
+    pub const fn tail(&self) -> Tail {
+        self.tail
     }
 
     /// Whether a capture may want an Interest or Data, or what an Interest with its name finds in the

@@ -3,7 +3,9 @@
 use crate::Seen;
 use onym_link::PacketKind;
 use onym_tables::FaceId;
+use onym_tables::pit::Token;
 use onym_wire::tlv::{self, Malformed, Reader};
+use onym_wire::{PACKET_LEN_MAX, types};
 
 /// A record; what is in it has odd numbers of its own.
 const RECORD: u32 = 246;
@@ -13,9 +15,9 @@ const TIME: u8 = 129;
 const FACE: u8 = 131;
 const DIRECTION: u8 = 133;
 const KIND: u8 = 135;
-const OUTCOME: u32 = 137;
-const LEFT_OUT: u32 = 139;
-const FRAME: u32 = 141;
+const OUTCOME: u8 = 137;
+const LEFT_OUT: u8 = 139;
+const FRAME: u8 = 141;
 
 /// What a record or batch that cannot be read is.
 const fn malformed() -> Malformed {
@@ -121,82 +123,161 @@ impl Record {
         };
         let number = usize::try_from(reader.expect(KIND.into())?.nni()?).unwrap_or(usize::MAX);
         let kind = *Kind::ALL.get(number).ok_or(malformed())?;
-        let outcome = String::from_utf8_lossy(reader.expect(OUTCOME)?.value).into_owned();
-        let left_out = reader.optional(LEFT_OUT)?.map_or(Ok(0), |e| e.nni())?;
-        let frame = reader.expect(FRAME)?.value.to_vec();
+        let outcome = String::from_utf8_lossy(reader.expect(OUTCOME.into())?.value).into_owned();
+        let left_out = reader.optional(LEFT_OUT.into())?.map_or(Ok(0), |e| e.nni())?;
+        let frame = reader.expect(FRAME.into())?.value.to_vec();
         Ok(Self { time_ns, face: FaceId(face), direction, kind, outcome, left_out, frame })
     }
 }
 
-/// The numbers with which a record begins, as elements: they are put into the record at once.
-#[derive(Default)]
-struct Numbers {
-    octets: [[u8; 10]; 4],
+/// What a record has before its packet: it is put into the batch at once.
+struct Head {
+    octets: [u8; Self::ROOM],
     len: usize,
 }
 
-impl Numbers {
+impl Head {
+    /// Type and length of the record are written last.
+    const START: usize = 4;
+    /// There is room for all that is put in: four numbers, a word, three heads, and a token.
+    const ROOM: usize = 192;
+
+    const fn new() -> Self {
+        Self { octets: [0; Self::ROOM], len: Self::START }
+    }
+
     #[inline]
-    fn put(&mut self, typ: u8, number: u64) {
-        let octets = self.octets.as_flattened_mut();
+    fn put<const N: usize>(&mut self, octets: [u8; N]) {
+        let place = self.octets.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut);
+        if let Some(place) = place {
+            *place = octets;
+            self.len += N;
+        }
+    }
+
+    #[inline]
+    fn put_slice(&mut self, octets: &[u8]) {
+        if let Some(place) = self.octets.get_mut(self.len..self.len + octets.len()) {
+            place.copy_from_slice(octets);
+            self.len += octets.len();
+        }
+    }
+
+    /// A number as an element.
+    #[inline]
+    fn number(&mut self, typ: u8, number: u64) {
         let (len, bits) = match number {
-            0..=0xff => (1, 56),
+            0..=0xff => return self.put([typ, 1, number.to_le_bytes()[0]]),
             0x100..=0xffff => (2, 48),
             0x1_0000..=0xffff_ffff => (4, 32),
             _ => (8, 0),
         };
-        // Each finds room: no number has more than ten octets.
-        let Some(place) = octets.get_mut(self.len..).and_then(|rest| rest.first_chunk_mut()) else {
-            return;
-        };
-        let [first, second, rest @ ..]: &mut [u8; 10] = place;
-        (*first, *second) = (typ, len);
-        // What is beyond its length is written over by the next one.
-        *rest = (number << bits).to_be_bytes();
-        self.len += 2 + usize::from(len);
+        let end = self.len + 2 + usize::from(len);
+        self.put([typ, len]);
+        // What is beyond its length is written over by what comes next.
+        self.put((number << bits).to_be_bytes());
+        self.len = end;
+    }
+
+    /// Type and length of an element.
+    #[inline]
+    fn begin(&mut self, typ: u8, len: usize) {
+        self.put_start(&Start::of(typ, len));
     }
 
     #[inline]
-    fn octets(&self) -> &[u8] {
-        self.octets.as_flattened().get(..self.len).unwrap_or_default()
+    fn put_start(&mut self, start: &Start) {
+        let end = self.len + start.len;
+        self.put(start.octets);
+        self.len = end;
+    }
+
+    /// The link-layer header of a packet of `len` octets with a token and nothing else.
+    #[inline]
+    fn link(&mut self, token: &Token, len: usize) {
+        let fragment = Start::of(types::LP_FRAGMENT as u8, len);
+        self.begin(types::LP_PACKET as u8, 2 + token.len() + fragment.len + len);
+        match token.as_ours() {
+            Some(token) => {
+                self.put([types::LP_PIT_TOKEN as u8, 6]);
+                self.put(*token);
+            }
+            None => {
+                self.begin(types::LP_PIT_TOKEN as u8, token.len());
+                self.put_slice(token);
+            }
+        }
+        self.put_start(&fragment);
+    }
+
+    /// All of it, as the beginning of a record that has `beyond` more octets.
+    #[inline]
+    fn record(&mut self, beyond: usize) -> &[u8] {
+        let start = Start::of(RECORD as u8, self.len - Self::START + beyond);
+        let [a, b, c, d, ..] = &mut self.octets;
+        if start.len == 2 {
+            [*c, *d, ..] = start.octets;
+        } else {
+            [*a, *b, *c, *d] = start.octets;
+        }
+        self.octets.get(Self::START - start.len..self.len).unwrap_or_default()
+    }
+}
+
+/// Type and length of an element of up to 65,535 octets.
+struct Start {
+    octets: [u8; 4],
+    /// How many of these there are.
+    len: usize,
+}
+
+impl Start {
+    #[inline]
+    const fn of(typ: u8, len: usize) -> Self {
+        let [.., high, low] = len.to_be_bytes();
+        match len {
+            0..=252 => Self { octets: [typ, low, 0, 0], len: 2 },
+            _ => Self { octets: [typ, 253, high, low], len: 4 },
+        }
     }
 }
 
 /// Appends what is kept of a packet as a record: at most `snap` octets of it. `unix_offset` is what is
 /// between the shell's clock and Unix time, in nanoseconds.
 pub(crate) fn append(out: &mut Vec<u8>, seen: &Seen<'_>, snap: usize, unix_offset: u64) {
-    let header = seen.fields.header(seen.kind);
-    let header_len = header.encoded_len(seen.octets.len());
-    let len = header_len + seen.octets.len();
+    let (mut link, mut other) = (Head::new(), Vec::new());
+    // A length beyond has more octets than a head of this kind has room for.
+    let token = seen.fields.only_token().filter(|_| seen.octets.len() <= PACKET_LEN_MAX);
+    let link = match token {
+        Some(token) if token.is_empty() => &[],
+        Some(token) => {
+            link.link(token, seen.octets.len());
+            link.octets.get(Head::START..link.len).unwrap_or_default()
+        }
+        None => {
+            seen.fields.header(seen.kind).write(&mut other, seen.octets.len());
+            &other
+        }
+    };
+    let len = link.len() + seen.octets.len();
     let kept = len.min(snap);
-    let time = seen.at.0.saturating_add(unix_offset);
-    let face = u64::from(seen.face.0);
-    let direction = u64::from(seen.direction == Direction::Out);
-    let (kind, word) = (seen.kind as u64, seen.outcome.word.as_bytes());
-    let left_out = (len - kept) as u64;
-    let left_out_len = if left_out > 0 { tlv::nni_tlv_len(LEFT_OUT, left_out) } else { 0 };
-    let mut numbers = Numbers::default();
-    numbers.put(TIME, time);
-    numbers.put(FACE, face);
-    numbers.put(DIRECTION, direction);
-    numbers.put(KIND, kind);
-    let value_len = numbers.octets().len()
-        + tlv::tlv_len(OUTCOME, word.len())
-        + left_out_len
-        + tlv::tlv_len(FRAME, kept);
-    out.reserve(tlv::tlv_len(RECORD, value_len));
-    tlv::put_head(out, RECORD, value_len);
-    out.extend_from_slice(numbers.octets());
-    tlv::put_tlv(out, OUTCOME, word);
-    if left_out > 0 {
-        tlv::put_nni_tlv(out, LEFT_OUT, left_out);
+    let mut head = Head::new();
+    head.number(TIME, seen.at.0.saturating_add(unix_offset));
+    head.number(FACE, seen.face.0.into());
+    head.put([DIRECTION, 1, (seen.direction == Direction::Out).into()]);
+    head.put([KIND, 1, seen.kind as u8]);
+    head.begin(OUTCOME, seen.outcome.word.len());
+    head.put_slice(seen.outcome.word.as_bytes());
+    if kept < len {
+        head.number(LEFT_OUT, (len - kept) as u64);
     }
-    tlv::put_head(out, FRAME, kept);
-    let end = out.len() + kept;
-    header.write(out, seen.octets.len());
-    let room = end.saturating_sub(out.len()).min(seen.octets.len());
-    out.extend_from_slice(&seen.octets[..room]);
-    out.truncate(end);
+    head.begin(FRAME, kept);
+    let link = link.get(..kept).unwrap_or(link);
+    let octets = seen.octets.get(..kept - link.len()).unwrap_or_default();
+    out.reserve(Head::ROOM + kept);
+    out.extend_from_slice(head.record(kept));
+    out.extend_from_slice(link);
+    out.extend_from_slice(octets);
 }
 
 /// The records of several threads as one batch, by their times; each thread's are in order.

@@ -5,12 +5,12 @@
 //! waits for its answer, when nobody waits for it any more.
 
 use crate::Outcome;
+use crate::capture::about;
 use crate::sampler::Sampler;
 use onym_link::{LpIn, Packet, PacketKind};
 use onym_tables::pit::TOKEN_LEN;
 use onym_tables::{FaceId, Rng, Tick};
 use onym_wire::lp::{NackReason, TraceContext};
-use onym_wire::types;
 use std::time::Duration;
 
 /// Spans that are open or wait to be taken.
@@ -21,8 +21,6 @@ pub const OPEN_MAX: usize = 256;
 pub const FACES_MAX: usize = 8;
 /// How far the spans of a moment may be ahead of their rate.
 const AHEAD: Duration = Duration::from_secs(1);
-/// The first octet of a Data.
-const DATA: u8 = types::DATA as u8;
 /// Marks of tokens; a power of two.
 const MARKS: usize = 1024;
 
@@ -156,17 +154,6 @@ impl Spans {
             && (is_drawn || packet.lp.prefix_announcement.is_some())
     }
 
-    /// Whether a packet that came may be of an open span, or is an Interest of a trace that began
-    /// elsewhere; it errs to yes.
-    #[inline(always)]
-    pub(crate) fn concerns(&self, octets: &[u8], lp: &LpIn) -> bool {
-        match octets.first() {
-            Some(&DATA) => self.may_be_waited_for(lp),
-            _ if lp.nack.is_some() => !self.open.is_empty(),
-            _ => lp.prefix_announcement.is_some(),
-        }
-    }
-
     /// Begins a span for an Interest that was chosen: in the trace that it came with,
     /// else in a new one. `None`: there is no room for it, or it is beyond the rate.
     pub fn begin(&mut self, now: Tick, came: Option<TraceContext>) -> Option<TraceContext> {
@@ -215,7 +202,6 @@ impl Spans {
     }
 
     /// Whether an open span may wait for this Data or Nack.
-    #[inline(always)]
     fn may_be_waited_for(&self, lp: &LpIn) -> bool {
         match lp.pit_token.as_ours() {
             Some(token) => {
@@ -239,7 +225,9 @@ impl Spans {
     pub fn take(&mut self, now: Tick, waits: impl Fn(&[u8]) -> bool) -> Vec<Span> {
         self.end_overdue(now);
         self.end_those(|_, wait| (!waits(&wait.token)).then_some((now, End::Ended)));
-        std::mem::take(&mut self.done)
+        // As many will come until the next question, about.
+        let done = Vec::with_capacity(about(self.done.len()).min(SPANS_MAX));
+        std::mem::replace(&mut self.done, done)
     }
 
     fn end_overdue(&mut self, now: Tick) {

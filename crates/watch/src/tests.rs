@@ -103,6 +103,28 @@ fn a_name_is_found_as_the_parser_finds_it() {
     assert_eq!(name_of(&[5, 4, 7, 255, 8, 0]), None);
 }
 
+/// Law: a frame is the same whether only a token goes with it or not, whatever their lengths.
+#[test]
+fn a_frame_is_written_as_its_link_layer_header_says() {
+    let packets = [interest("/a"), data(&format!("/{}", "x".repeat(300)))];
+    for (packet, len) in packets.iter().flat_map(|packet| (0..=32).map(move |len| (packet, len))) {
+        let pit_token = Token::try_from(&[7; 32][..len]).unwrap();
+        for congestion_mark in [0, 1] {
+            let lp = LpOut { pit_token: pit_token.clone(), congestion_mark, ..LpOut::default() };
+            let fields = Fields::Out(&lp);
+            let record = record_of(&Seen { fields, ..seen(0, 1, Direction::Out, packet) }, 8800);
+            let mut frame = Vec::new();
+            fields.header(Kind::Data).write(&mut frame, packet.len());
+            frame.extend_from_slice(packet);
+            assert_eq!(record.frame, frame, "a token of {len} octets");
+            let lp = LpIn { pit_token: pit_token.clone(), congestion_mark, ..LpIn::default() };
+            let fields = Fields::In(&lp);
+            let cut = record_of(&Seen { fields, ..seen(0, 1, Direction::In, packet) }, 3);
+            assert_eq!((&cut.frame[..], cut.left_out as usize), (&frame[..3], frame.len() - 3));
+        }
+    }
+}
+
 #[test]
 fn what_is_cut_off_is_told() {
     let packet = interest("/a/long/name");
@@ -409,7 +431,8 @@ proptest! {
         watch.take(Tick(0), 1, &filter, 0);
         for octets in packets(&format!("{prefix}{rest}{tail}/x"), pad) {
             prop_assert!(filter.takes(&seen(0, 256, Direction::In, &octets)));
-            prop_assert!(watch.may_show(&octets) && watch.wants(&packet(&octets)), "{of}");
+            let is_wanted = watch.wants(&packet(&octets));
+            prop_assert!(watch.may_show(&octets) && is_wanted == (octets[0] != DATA), "{of}");
         }
         // And one of another name is left alone, where its length is in one octet.
         for octets in packets(&format!("{}/x", prefix.replace(['a', 'b'], "z")), pad) {

@@ -3,6 +3,7 @@
 
 use crate::fairness;
 use crate::stage::Pending;
+use onym_tables::pit::Noted;
 use onym_tables::{FaceId, Tick};
 
 /// Ends the entry in `slot`.
@@ -15,14 +16,22 @@ pub(crate) fn run(pending: &mut Pending, now: Tick, slot: u32) {
     } else {
         pending.counters.unsatisfied_interests += 1;
     }
-    let charged = entry.charged;
+    let noted = entry.noted;
     if !is_done {
         give_up(pending, now, slot);
     }
-    if let Some(face) = charged {
-        fairness::discharge(pending, slot, face);
+    if let Some(noted) = noted {
+        end_noted(pending, slot, noted);
     }
     pending.pit.erase(slot);
+}
+
+#[cold]
+fn end_noted(pending: &mut Pending, slot: u32, noted: Noted) {
+    pending.has_met |= noted.is_looked_at;
+    if let Some(face) = noted.charged {
+        fairness::discharge(pending, slot, face);
+    }
 }
 
 /// Ends what is still pending of the entry.

@@ -39,6 +39,7 @@ pub(crate) fn run<R: RouteStage, C: CacheStage>(
     fairness::tick(&mut fw.pending, now);
     let kind = packet.kind();
     let verdict = if packet.bytes.len() > PACKET_LEN_MAX {
+        fw.pending.has_met = true;
         Verdict::TooLarge
     } else {
         match kind {
@@ -62,6 +63,7 @@ pub(crate) fn run_data<R: RouteStage, C: CacheStage>(
 ) -> Option<Verdict> {
     fairness::tick(&mut fw.pending, now);
     let verdict = if packet.bytes.len() > PACKET_LEN_MAX {
+        fw.pending.has_met = true;
         (share != Share::Shown).then_some(Verdict::TooLarge)
     } else {
         data::run(fw, now, packet, share, out)

@@ -32,6 +32,8 @@ pub struct Pending {
     pub(crate) behind: Option<FaceId>,
     /// How long the upstream took that answered last, in nanoseconds.
     pub(crate) waited_ns: u64,
+    /// Whether what was taken in may be looked at ([`crate::Forwarder::has_met`]).
+    pub(crate) has_met: bool,
     /// Room used again for each packet.
     pub(crate) matched: Vec<u32>,
     pub(crate) told: Vec<FaceId>,
@@ -72,6 +74,7 @@ impl Pending {
             traces: None,
             behind: None,
             waited_ns: 0,
+            has_met: false,
             matched: Vec::new(),
             told: Vec::new(),
             ahead: Ahead::default(),

@@ -13,16 +13,11 @@ impl Shard {
     #[inline(always)]
     pub(super) fn accept(&mut self, now: Tick, packet: Packet) -> Option<Verdict> {
         match self.door {
-            Door::Plain => {}
-            Door::Watched => {
-                if self.watch.as_mut().is_some_and(|watch| watch.wants(&packet)) {
-                    return Some(self.forward_watched(now, packet));
-                }
-            }
-            Door::Disk => return self.forward(now, packet),
-            Door::Shards => return self.choose_shard(now, packet),
+            Door::Plain => Some(self.fw.receive(now, packet, &mut self.out)),
+            Door::Watched => Some(self.forward_watched(now, packet)),
+            Door::Disk => self.forward(now, packet),
+            Door::Shards => self.choose_shard(now, packet),
         }
-        Some(self.fw.receive(now, packet, &mut self.out))
     }
 
     /// A packet that was just received goes to the shard that it belongs to.
@@ -96,22 +91,36 @@ impl Shard {
     /// A packet goes through the forwarder.
     #[inline(always)]
     pub(super) fn forward_at_once(&mut self, now: Tick, packet: Packet) -> Verdict {
-        if let Some(watch) = &mut self.watch
-            && watch.wants(&packet)
-        {
-            return self.forward_watched(now, packet);
+        match self.watch {
+            Some(_) => self.forward_watched(now, packet),
+            None => self.fw.receive(now, packet, &mut self.out),
         }
-        self.fw.receive(now, packet, &mut self.out)
+    }
+
+    /// The same while somebody looks: an Interest is looked at where it is wanted, Data where it answers
+    /// such an Interest.
+    #[inline(always)]
+    fn forward_watched(&mut self, now: Tick, packet: Packet) -> Verdict {
+        if self.watch.as_mut().is_some_and(|watch| watch.wants(&packet)) {
+            return self.forward_wanted(now, packet);
+        }
+        let first = self.out.items.len();
+        let verdict = self.fw.receive_kept(now, &packet, &mut self.out);
+        if self.fw.has_met() {
+            self.watch_met(now, &packet, first, verdict);
+        }
+        verdict
     }
 
     /// A packet that somebody who looks may want.
     #[cold]
-    fn forward_watched(&mut self, now: Tick, mut packet: Packet) -> Verdict {
+    fn forward_wanted(&mut self, now: Tick, mut packet: Packet) -> Verdict {
         let glance = self.look(&packet);
         let verdict = match glance.look.is_recorded {
             true => self.forward_traced(now, &mut packet),
             false => self.fw.receive_kept(now, &packet, &mut self.out),
         };
+        self.look_out(&packet, &glance, verdict);
         self.watch_taken(now, &packet, Some(glance), Some(verdict));
         verdict
     }

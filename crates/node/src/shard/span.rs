@@ -5,10 +5,8 @@ use super::watch::is_management;
 use onym_forward::Verdict;
 use onym_frame::Buf;
 use onym_link::{Outgoing, Packet, PacketKind};
-use onym_tables::pit::TOKEN_LEN;
 use onym_tables::{FaceId, Tick};
 use onym_watch::{End, FACES_MAX, Outcome, Span, Spans, Wait, name_of};
-use onym_wire::Interest;
 use onym_wire::lp::TraceContext;
 
 impl Shard {
@@ -30,7 +28,7 @@ impl Shard {
             && !is_management(name)
             && let Some(context) = self.spans().and_then(|spans| spans.begin(now, came))
         {
-            let (to, token) = self.hand_on(context, before);
+            let to = self.hand_on(context, before);
             let span = Span {
                 context,
                 parent: came.map(|context| context.span),
@@ -42,7 +40,7 @@ impl Shard {
                 outcome: Outcome { word: verdict.label(), is_drop: verdict.is_drop() },
                 end: End::Decided,
             };
-            let wait = self.wait(packet, verdict, token);
+            let wait = self.wait(packet, verdict, before);
             if let Some(spans) = self.spans() {
                 spans.decided(span, wait);
             }
@@ -51,42 +49,30 @@ impl Shard {
         verdict
     }
 
-    /// What an Interest waits for that ended so, and whose copies carry `token`.
-    fn wait(
-        &self,
-        packet: &Packet,
-        verdict: Verdict,
-        token: Option<[u8; TOKEN_LEN]>,
-    ) -> Option<Wait> {
+    /// What an Interest waits for that ended so, and whose copies are in the outbox from `first` on.
+    fn wait(&self, packet: &Packet, verdict: Verdict, first: usize) -> Option<Wait> {
         let waits = matches!(
             verdict,
             Verdict::Forwarded | Verdict::Aggregated | Verdict::Suppressed | Verdict::Delivered
         );
-        let pending = || self.fw.token_of(&Interest::parse(&packet.bytes).ok()?);
-        let token = waits.then(|| token.or_else(pending)).flatten()?;
+        let token = waits.then(|| self.token_of(packet, first)).flatten()?;
         let (due, can_be_prefix) = self.fw.waits_until(&token, packet.face)?;
         Some(Wait { token, due, can_be_prefix })
     }
 
-    /// Gives the copies in the outbox, from `first` on, the context; the faces that they go to, and
-    /// the token that they carry.
-    fn hand_on(
-        &mut self,
-        context: TraceContext,
-        first: usize,
-    ) -> (Vec<FaceId>, Option<[u8; TOKEN_LEN]>) {
+    /// Gives the copies in the outbox, from `first` on, the context; the faces that they go to.
+    fn hand_on(&mut self, context: TraceContext, first: usize) -> Vec<FaceId> {
         let octets = Buf::copy_from(&context.to_octets());
-        let (mut to, mut token) = (Vec::new(), None);
+        let mut to = Vec::new();
         for item in &mut self.out.items[first..] {
             if let Outgoing::Pull(PacketKind::Interest, lp) = &mut item.what {
                 lp.prefix_announcement = Some(octets.clone());
-                token = <[u8; TOKEN_LEN]>::try_from(&*lp.pit_token).ok();
                 if to.len() < FACES_MAX {
                     to.push(item.face);
                 }
             }
         }
-        (to, token)
+        to
     }
 
     /// A packet was taken in: the spans end for which nobody waits any more.

@@ -5,23 +5,35 @@ use onym_engine::Slot;
 use onym_forward::Verdict;
 use onym_frame::RxFrame;
 use onym_link::{LinkUnsent, LpIn, Outbox, Outgoing, Packet, PacketKind, Transmit};
+use onym_tables::pit::TOKEN_LEN;
 use onym_tables::{FaceId, Tick};
 use onym_watch::{Direction, Fields, Kind, Look, Outcome, Sample, Seen, name_of};
+use onym_wire::Interest;
 use onym_wire::types::PacketType;
 
 /// A packet that is looked at, before anything is decided about it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Glance {
     pub(super) look: Look,
+    /// Whether it is for sure, and not only where the forwarder met what is looked at.
+    is_wanted: bool,
     /// Where its copies will be in the outbox.
-    first: usize,
+    pub(super) first: usize,
     /// When the Interest was sent that it answers, where that is of use.
     asked: Option<Tick>,
+}
+
+impl Glance {
+    /// What only the forwarder can tell: whether it answers what is looked at.
+    fn of_answer(first: usize) -> Self {
+        Self { look: Look::default(), is_wanted: false, first, asked: None }
+    }
 }
 
 impl Shard {
     pub(super) fn obey_watch(&mut self, now: Tick, order: WatchOrder) {
         let watch = self.watch.get_or_insert_default();
+        let before = watch.tail();
         match order {
             WatchOrder::Take { viewer, filter, unix_offset, reply } => {
                 reply.send(watch.take(now, viewer, &filter, unix_offset));
@@ -42,13 +54,19 @@ impl Shard {
         }
         watch.copies.clear();
         self.shows_packets = watch.has_captures();
+        if watch.tail() != before && self.shows_packets {
+            self.fw.look_out_for_all();
+        }
         self.watch.take_if(|watch| watch.is_idle());
         self.settle_door();
     }
 
-    /// Before anything is decided about a packet: whether it is looked at.
+    /// Before anything is decided about a packet.
     pub(super) fn glance(&mut self, packet: &Packet) -> Option<Glance> {
-        self.watch.as_mut()?.wants(packet).then(|| self.look(packet))
+        match self.watch.as_mut()?.wants(packet) {
+            true => Some(self.look(packet)),
+            false => Some(Glance::of_answer(self.out.items.len())),
+        }
     }
 
     /// Before anything is decided about a packet that is looked at.
@@ -57,7 +75,37 @@ impl Shard {
         let is_answer = look.stands_for > 0 && packet.kind() == PacketKind::Data;
         let name = is_answer.then(|| name_of(&packet.bytes)).flatten();
         let asked = name.and_then(|name| self.fw.asked_at(packet, name));
-        Glance { look, first: self.out.items.len(), asked }
+        Glance { look, is_wanted: true, first: self.out.items.len(), asked }
+    }
+
+    /// The forwarder decided about an Interest that is looked at: what answers it will be, too.
+    pub(super) fn look_out(&mut self, packet: &Packet, glance: &Glance, verdict: Verdict) {
+        let is_wanted = packet.kind() == PacketKind::Interest
+            && verdict != Verdict::CsHit
+            && (glance.look.is_recorded || self.may_show(&packet.bytes));
+        if is_wanted && let Some(token) = self.token_of(packet, glance.first) {
+            self.fw.look_out_for(&token);
+        }
+    }
+
+    fn may_show(&self, octets: &[u8]) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.may_show(octets))
+    }
+
+    /// The token of the entry in which an Interest waits whose copies are in the outbox from `first` on.
+    pub(super) fn token_of(&self, packet: &Packet, first: usize) -> Option<[u8; TOKEN_LEN]> {
+        let copies = self.out.items.get(first..).unwrap_or_default();
+        let told = copies.iter().find_map(|copy| match &copy.what {
+            Outgoing::Pull(PacketKind::Interest, lp) => lp.pit_token.as_ours().copied(),
+            _ => None,
+        });
+        told.or_else(|| self.fw.token_of(&Interest::parse(&packet.bytes).ok()?))
+    }
+
+    /// The forwarder met what is looked at while it took a packet.
+    #[cold]
+    pub(super) fn watch_met(&mut self, now: Tick, packet: &Packet, first: usize, verdict: Verdict) {
+        self.watch_taken(now, packet, Some(Glance::of_answer(first)), Some(verdict));
     }
 
     /// The forwarder decided about a packet; `None` while it is on its way over the shards.
@@ -68,21 +116,28 @@ impl Shard {
         glance: Option<Glance>,
         verdict: Option<Verdict>,
     ) {
-        let Some(glance) = glance else { return };
-        self.look_at(glance.first);
+        let has_met = self.fw.has_met();
+        let Some(glance) = glance.filter(|glance| glance.is_wanted || has_met) else { return };
+        self.fw.forget_met();
         self.end_spans(now, packet);
+        let shows = self.may_show(&packet.bytes);
+        if shows {
+            self.look_at(glance.first);
+        }
+        let is_counted = glance.look.stands_for > 0;
         let (Some(watch), Some(verdict)) = (&mut self.watch, verdict) else { return };
+        if !shows && !is_counted {
+            return;
+        }
         let outcome = Outcome { word: verdict.label(), is_drop: verdict.is_drop() };
         let seen = Seen::received(now, packet, outcome);
         if seen.name.is_some_and(is_management) {
             return;
         }
-        if watch.may_show(seen.octets) {
+        if shows {
             watch.show(&seen);
         }
-        if glance.look.stands_for > 0
-            && let Some(name) = seen.name
-        {
+        if is_counted && let Some(name) = seen.name {
             let asked = glance.asked.filter(|_| verdict == Verdict::Satisfied);
             watch.count(&Sample {
                 at: now,
@@ -117,14 +172,14 @@ impl Shard {
             copies.clear();
             copies.look_at(0..out.items.len());
         }
-        for (places, is_looked_at) in copies.stretches(out.items.len()) {
+        copies.each_stretch(out.items.len(), |places, is_looked_at| {
             for item in &mut out.items[places] {
                 match is_looked_at {
                     true => self.transmit_as::<true>(io, &out.arena, item),
                     false => self.transmit_as::<false>(io, &out.arena, item),
                 }
             }
-        }
+        });
         copies.clear();
         if let Some(watch) = &mut self.watch {
             watch.copies = copies;

@@ -111,17 +111,17 @@ impl Json {
     fn decimal(&mut self, mut number: u64) {
         let mut text = [b'"'; 22];
         let mut at = text.len() - 1;
-        loop {
+        // No truncation: each is a digit.
+        #[allow(clippy::cast_possible_truncation)]
+        while number >= 10 {
+            let two = (number % 100) as u8;
+            (text[at - 2], text[at - 1]) = (b'0' + two / 10, b'0' + two % 10);
+            (number, at) = (number / 100, at - 2);
+        }
+        #[allow(clippy::cast_possible_truncation)]
+        if number > 0 || at == text.len() - 1 {
             at -= 1;
-            // No truncation: it is a digit.
-            #[allow(clippy::cast_possible_truncation)]
-            {
-                text[at] = b'0' + (number % 10) as u8;
-            }
-            number /= 10;
-            if number == 0 {
-                break;
-            }
+            text[at] = b'0' + number as u8;
         }
         self.0.extend_from_slice(&text[at - 1..]);
     }

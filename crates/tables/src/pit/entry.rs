@@ -49,6 +49,15 @@ impl OutRecord {
     }
 }
 
+/// What else is to be done when an entry ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Noted {
+    /// The face that its octets are charged to, where they are many.
+    pub charged: Option<FaceId>,
+    /// Somebody looks at what answers it.
+    pub is_looked_at: bool,
+}
+
 /// A pending Interest. `I` is what the strategy keeps with it.
 #[derive(Debug, Clone, Default)]
 pub struct Entry<I> {
@@ -58,8 +67,8 @@ pub struct Entry<I> {
     pub outs: SmallVec<[OutRecord; 1]>,
     /// When it was made; what repeats its Interest does not make it younger.
     pub since: Tick,
-    /// The face that its octets are charged to, where they are many.
-    pub charged: Option<FaceId>,
+    /// Nearly always there is nothing.
+    pub noted: Option<Noted>,
     /// Information of the strategy; reset when the entry is made.
     pub info: I,
     /// Whether Data satisfied it.
@@ -108,7 +117,7 @@ impl<I> Entry<I> {
         } else {
             self.outs.clear();
         }
-        self.charged = None;
+        self.noted = None;
         self.info = I::default();
         self.satisfied = false;
         self.freshness_ms = 0;

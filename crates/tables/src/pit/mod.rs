@@ -11,7 +11,7 @@ mod prefixes;
 mod tests;
 mod token;
 
-pub use entry::{Entry, InRecord, OutRecord};
+pub use entry::{Entry, InRecord, Noted, OutRecord};
 pub use prefixes::{LONG, MARK_WORDS, Prefixes, mark_of};
 pub use token::{SLOTS_MAX, TOKEN_LEN, TOKEN_LEN_MAX, Token, TokenCodec, TokenTooLong};
 

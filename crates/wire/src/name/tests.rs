@@ -11,7 +11,7 @@ fn any_name() -> impl Strategy<Value = Name> {
         (3u16.., proptest::collection::vec(any::<u8>(), 0..6)),
         (
             prop_oneof![Just(8u16), Just(32), Just(50), Just(54)],
-            proptest::collection::vec(prop_oneof![Just(b'.'), Just(0), any::<u8>()], 0..80)
+            proptest::collection::vec(prop_oneof![Just(b'.'), Just(0), any::<u8>()], 0..300)
         ),
         (1u16..3, proptest::collection::vec(any::<u8>(), 32..33)),
     ];

@@ -147,7 +147,9 @@ fn unescape(text: &str, whole: &str) -> Result<Vec<u8>, UriError> {
 impl fmt::Display for Component<'_> {
     /// The URI form, with the words for typed components where they say the same octets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_uri(f)
+        let mut out = Pieces::new(f);
+        self.write_uri(&mut out)?;
+        out.flush()
     }
 }
 
@@ -156,18 +158,100 @@ const fn is_plain(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_' | b'~')
 }
 
-/// The octets that do, a bit for each.
-const PLAIN: u128 = {
-    let (mut plain, mut octet) = (0, 0);
+/// Which octets do.
+const PLAIN: [bool; 256] = {
+    let (mut plain, mut octet) = ([false; 256], 0);
     while octet < 128 {
-        plain |= (is_plain(octet) as u128) << octet;
+        // No truncation: it is below 128.
+        #[allow(clippy::cast_possible_truncation, clippy::indexing_slicing)]
+        {
+            plain[octet] = is_plain(octet as u8);
+        }
         octet += 1;
     }
     plain
 };
 
-/// Octets of a component that are written at once.
-const PIECE: usize = 32;
+/// Octets of text that are written at once.
+const PIECE: usize = 128;
+
+/// Text on its way to a writer, in pieces: a call of the writer, and the proof that octets are text,
+/// cost as much as some tens of octets.
+struct Pieces<'a, W> {
+    out: &'a mut W,
+    text: [u8; PIECE],
+    len: usize,
+}
+
+impl<'a, W: fmt::Write> Pieces<'a, W> {
+    const fn new(out: &'a mut W) -> Self {
+        Self { out, text: [0; PIECE], len: 0 }
+    }
+
+    /// Appends what stands before a component.
+    #[inline]
+    fn slash(&mut self) -> fmt::Result {
+        if self.len == PIECE {
+            self.flush()?;
+        }
+        if let Some(place) = self.text.get_mut(self.len) {
+            *place = b'/';
+            self.len += 1;
+        }
+        Ok(())
+    }
+
+    /// Appends octets as a URI has them.
+    #[inline]
+    fn escaped(&mut self, octets: &[u8]) -> fmt::Result {
+        let mut len = self.len;
+        for octet in octets {
+            // An octet takes three at most.
+            if len + 3 > PIECE {
+                self.len = len;
+                self.flush()?;
+                len = 0;
+            }
+            let place = self.text.get_mut(len..).and_then(<[u8]>::first_chunk_mut);
+            let Some(place) = place else { break };
+            if PLAIN.get(usize::from(*octet)) == Some(&true) {
+                let [first, _, _]: &mut [u8; 3] = place;
+                *first = *octet;
+                len += 1;
+            } else {
+                *place = [b'%', digit_of(octet >> 4), digit_of(octet & 15)];
+                len += 3;
+            }
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    /// Writes what there is.
+    fn flush(&mut self) -> fmt::Result {
+        let text = self.text.get(..self.len).unwrap_or_default();
+        let text = std::str::from_utf8(text).map_err(|_| fmt::Error)?;
+        self.len = 0;
+        self.out.write_str(text)
+    }
+}
+
+impl<W: fmt::Write> fmt::Write for Pieces<'_, W> {
+    #[inline]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.len + text.len() > PIECE {
+            self.flush()?;
+        }
+        match self.text.get_mut(self.len..self.len + text.len()) {
+            Some(place) => {
+                place.copy_from_slice(text.as_bytes());
+                self.len += text.len();
+                Ok(())
+            }
+            None => self.out.write_str(text),
+        }
+    }
+}
 
 /// The digit of a number below 16.
 const fn digit_of(number: u8) -> u8 {
@@ -176,7 +260,8 @@ const fn digit_of(number: u8) -> u8 {
 
 impl Component<'_> {
     /// The same to anything.
-    fn write_uri(&self, out: &mut impl fmt::Write) -> fmt::Result {
+    #[inline]
+    fn write_uri<W: fmt::Write>(&self, out: &mut Pieces<'_, W>) -> fmt::Result {
         if self.is_generic() {
             return self.write_value(out);
         }
@@ -192,38 +277,19 @@ impl Component<'_> {
         self.write_canonical(out)
     }
 
-    fn write_canonical(&self, out: &mut impl fmt::Write) -> fmt::Result {
+    fn write_canonical<W: fmt::Write>(&self, out: &mut Pieces<'_, W>) -> fmt::Result {
         if !self.is_generic() {
             write!(out, "{}=", self.typ)?;
         }
         self.write_value(out)
     }
 
-    fn write_value(&self, out: &mut impl fmt::Write) -> fmt::Result {
+    #[inline]
+    fn write_value<W: fmt::Write>(&self, out: &mut Pieces<'_, W>) -> fmt::Result {
         if self.value.iter().all(|octet| *octet == b'.') {
             out.write_str("...")?;
         }
-        // In pieces: a call of the writer costs as much as some tens of octets.
-        let mut text = [0; 3 * PIECE];
-        for piece in self.value.chunks(PIECE) {
-            let mut len = 0;
-            for octet in piece {
-                // There is room for it: an octet takes three at most.
-                let Some(place) = text.get_mut(len..).and_then(<[u8]>::first_chunk_mut) else {
-                    break;
-                };
-                if *octet < 128 && PLAIN >> octet & 1 == 1 {
-                    *place = [*octet, 0, 0];
-                    len += 1;
-                } else {
-                    *place = [b'%', digit_of(octet >> 4), digit_of(octet & 15)];
-                    len += 3;
-                }
-            }
-            let text = text.get(..len).unwrap_or_default();
-            out.write_str(std::str::from_utf8(text).map_err(|_| fmt::Error)?)?;
-        }
-        Ok(())
+        out.escaped(self.value)
     }
 }
 
@@ -235,11 +301,12 @@ impl fmt::Display for Canonical<'_> {
         if self.0.is_empty() {
             return f.write_char('/');
         }
+        let mut out = Pieces::new(f);
         for component in self.0 {
-            f.write_char('/')?;
-            component.write_canonical(f)?;
+            out.slash()?;
+            component.write_canonical(&mut out)?;
         }
-        Ok(())
+        out.flush()
     }
 }
 
@@ -259,11 +326,12 @@ impl NameRef<'_> {
         if self.is_empty() {
             return out.write_char('/');
         }
+        let mut out = Pieces::new(out);
         for component in self.components() {
-            out.write_char('/')?;
-            component.write_uri(out)?;
+            out.slash()?;
+            component.write_uri(&mut out)?;
         }
-        Ok(())
+        out.flush()
     }
 }
 

@@ -77,6 +77,8 @@ fn before_satisfy<R: RouteStage>(
     arrival: &DataIn<'_>,
     out: &mut Outbox,
 ) -> Done {
+    // It may linger, and end later.
+    pending.has_met = true;
     // The entry ends below in any case.
     decide::pending(pending, strategies, routes, now, slot, out, |strategy, ctx| {
         strategy.before_satisfy(ctx, arrival);

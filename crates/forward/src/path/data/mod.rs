@@ -65,13 +65,19 @@ pub(super) fn run<R: RouteStage, C: CacheStage>(
     }
     let data = match guard(pending, packet, &parsed, share) {
         Ok(data) => data,
-        Err(verdict) => return (share != Share::Shown).then_some(verdict),
+        Err(verdict) => {
+            pending.has_met = true;
+            return (share != Share::Shown).then_some(verdict);
+        }
     };
     let hash = pit_match::run(pending, told, only, data);
     cache.prefetch(hash);
-    if pending.matched.is_empty() && share != Share::Wanted {
-        return (share == Share::Own)
-            .then(|| cs_admit::unsolicited(pending, cache, now, packet, data, hash));
+    if pending.matched.is_empty() {
+        pending.has_met = true;
+        if share != Share::Wanted {
+            return (share == Share::Own)
+                .then(|| cs_admit::unsolicited(pending, cache, now, packet, data, hash));
+        }
     }
     if share != Share::Shown {
         cs_admit::run(cache, now, packet, data, hash);
