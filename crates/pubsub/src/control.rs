@@ -9,7 +9,7 @@ mod send;
 
 use crate::courier::Traffic;
 use crate::data::{Data, Published, Refusal};
-use crate::dispatcher::{self, Dispatcher, FragmentLimits, Origin, Request};
+use crate::dispatcher::{self, Came, Dispatcher, FragmentLimits, Origin, Request};
 use crate::fib::{self, Fib, Pass};
 use crate::forwarder::{self, Copies, Forwarder};
 use crate::link_state::{self, LinkState};
@@ -20,7 +20,7 @@ use crate::topology::{self, Routing, TopologyManager};
 use bundles::Bundles;
 use onym_tables::bloom::KeyedTags;
 use onym_tables::{FaceId, Tick};
-use onym_wire::push::{Bundle, Control, Frame, Id, Kind, Label, Role, Strategy, reserved};
+use onym_wire::push::{Bundle, Control, Flags, Frame, Id, Kind, Label, Role, Strategy, reserved};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -364,10 +364,12 @@ impl ControlPlane {
         let mut ids = frame.ids;
         let id = ids.next().map(Id::from_labels).unwrap_or_default();
         if self.forwarder.is_external(face) {
-            return self.deliver_abroad(now, (face, origin), &frame, &id);
+            let came = Came { face, flags: Flags::of(octets), origin };
+            return self.deliver_abroad(now, came, &frame, &id);
         }
         if !id.first().is_some_and(reserved::is_reserved) {
-            return self.deliver_data(now, &frame, origin);
+            let came = Came { face, flags: Flags::of(octets), origin };
+            return self.deliver_data(now, &frame, came);
         }
         let is_fit = match &self.config.key {
             Some(key) => key.fits(frame.payload),
@@ -389,13 +391,23 @@ impl ControlPlane {
     }
 
     /// A publication for applications of this node.
-    pub(crate) fn deliver_data(&mut self, now: Tick, frame: &Frame<'_>, origin: Origin) {
+    pub(crate) fn deliver_data(&mut self, now: Tick, frame: &Frame<'_>, came: Came) {
         let trusted = self.config.trusted.as_ref();
         if trusted.is_some_and(|trusted| trusted.check(frame).is_err()) {
             self.dropped.signature += 1;
             return;
         }
-        self.dispatcher.receive(now, frame, origin, &mut self.outbox);
+        self.dispatcher.receive(now, frame, came, &mut self.outbox);
+    }
+
+    /// A frame on its way to others which caches may keep ([`Flags::may_keep`]): that of this node
+    /// keeps it, if it would be delivered here. Nothing is counted, as it goes on anyway.
+    pub fn pass_by(&mut self, now: Tick, face: FaceId, octets: &[u8]) {
+        let Ok(frame) = Frame::parse(octets) else { return };
+        let trusted = self.config.trusted.as_ref();
+        if trusted.is_none_or(|trusted| trusted.check(&frame).is_ok()) {
+            self.dispatcher.keep_passing(now, &frame, face, Flags::of(octets));
+        }
     }
 
     /// A control message that came over a face.

@@ -3,6 +3,8 @@
 //! A rendezvous knows nodes only, so a request leaves the node when it is the first or the last one
 //! for its identifier. Every request ends in one status; what was refused is undone.
 
+mod answer;
+mod answers;
 mod assert;
 mod cache;
 mod children;
@@ -19,6 +21,7 @@ mod repair;
 mod request;
 mod retained;
 mod share;
+mod shares;
 mod source;
 mod tell;
 mod terms;
@@ -26,8 +29,10 @@ mod words;
 
 pub use crate::counters::Counters;
 pub use crate::data::{Data, Refusal, Sent};
+pub use answers::ANSWERS_MAX;
+pub use cache::CacheView;
 pub use leaving::LEAVE_MAX;
-pub use origin::Origin;
+pub use origin::{Came, Origin};
 pub use repair::FragmentLimits;
 pub use request::Request;
 pub use retained::{HistoryView, RetainedView};
@@ -39,6 +44,7 @@ use crate::fib::Way;
 use crate::names::{Hashing, Key, Names};
 use crate::publication::{AppId, Event, Outbox, Target, responsible};
 use crate::rendezvous::graph::Held;
+use answers::Asks;
 use cache::Cache;
 use children::Children;
 use fragment::Reassembly;
@@ -225,6 +231,11 @@ pub struct Dispatcher {
     repair: Repair,
     reassembly: Reassembly,
     cache: Cache,
+    /// What is asked for in caches of other nodes.
+    asks: Asks,
+    /// Something is, or was, kept for who subscribes later, here or elsewhere: others are not told
+    /// of any.
+    keeps: bool,
     retained: Retained,
     /// How far applications are in what is retained.
     readers: Readers,
@@ -319,6 +330,8 @@ impl Dispatcher {
             repair: Repair::new(config.fragments),
             reassembly: Reassembly::new(config.fragments),
             cache: Cache::new(config.cache_octets_max),
+            asks: Asks::default(),
+            keeps: false,
             retained: Retained::new(config.retained_octets_max),
             readers: Readers::new(config.reader_octets_max),
             is_full: false,
@@ -418,6 +431,7 @@ impl Dispatcher {
         self.fragments_timeout(now, out);
         self.late_again(now, out);
         self.retained.expire(now);
+        self.caches_timeout(now, out);
         self.tell_overdue(now, out);
     }
 
@@ -434,6 +448,8 @@ impl Dispatcher {
             self.retained.next_timeout(),
             self.reassembly.next_timeout(),
             self.repair.next_timeout(),
+            self.cache.next_timeout(),
+            self.asks.next_timeout(),
             self.again.front().map(|again| again.due),
         ];
         parts.into_iter().flatten().min()

@@ -14,7 +14,7 @@ use crate::forwarder::{Copies, Source};
 use crate::publication::{AppId, Event, Notice, To};
 use crate::verdict::Verdict;
 use onym_tables::{FaceId, Tick};
-use onym_wire::push::Id;
+use onym_wire::push::{Flags, Id};
 use shards::Shards;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -103,6 +103,8 @@ impl Node {
         let verdict = self.plane.forwarder.receive(Source::Face(face), octets, &mut copies);
         if copies.is_delivered {
             self.deliver_frame(now, face, octets, output);
+        } else if Flags::of(octets).may_keep() {
+            self.plane.pass_by(now, face, octets);
         }
         if !copies.faces.is_empty() {
             let octets = std::mem::take(octets);

@@ -5,7 +5,7 @@ use crate::data::Handout;
 use crate::fib::Delta;
 use onym_crypto::sha256;
 use onym_tables::{FaceId, SipKey};
-use onym_wire::push::{Control, Id, Label, RouteBuf, Status, Strategy, reserved};
+use onym_wire::push::{Control, Flags, Id, Label, RouteBuf, Status, Strategy, reserved};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +40,17 @@ pub struct Publication {
     pub options: Vec<u8>,
     /// What is published.
     pub payload: Vec<u8>,
+    /// What caches are told.
+    pub mark: Mark,
+}
+
+/// What caches are told of a publication, and whether one sends it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mark {
+    /// The flags of its frame.
+    pub flags: Flags,
+    /// Another node published it: it has the signature of that, or none.
+    pub is_foreign: bool,
 }
 
 /// What a part of a node says.
@@ -61,8 +72,8 @@ impl Publication {
             _ => Strategy::IMPLICIT,
         };
         let (ids, payload) = (vec![reserved::of(root, node)], message.octets());
-        let (hop_limit, by, options) = (HOPS_MAX, None, Vec::new());
-        Self { target, strategy, hop_limit, by, ids, options, payload }
+        let (hop_limit, by, options, mark) = (HOPS_MAX, None, Vec::new(), Mark::default());
+        Self { target, strategy, hop_limit, by, ids, options, payload, mark }
     }
 
     /// The way of a message to a node: nowhere to go means that it is this node.

@@ -177,7 +177,7 @@ fn without_signature(options: &Options<'_>) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::publication::Target;
+    use crate::publication::{Mark, Target};
     use onym_wire::push::{FrameBuilder, Label, Route, RouteBuf};
 
     fn publication() -> Publication {
@@ -191,6 +191,7 @@ mod tests {
             ids: vec!["/1/2".parse().unwrap(), "/3/2".parse().unwrap()],
             options,
             payload: b"hello".to_vec(),
+            mark: Mark::default(),
         }
     }
 

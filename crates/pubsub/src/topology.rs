@@ -1,6 +1,7 @@
 //! The topology manager: knows the map of the domain, makes trees for what the rendezvous matched,
 //! and tells publishers their filters.
 
+mod caches;
 pub mod domains;
 mod federation;
 pub mod map;
@@ -10,6 +11,7 @@ mod route;
 #[cfg(test)]
 mod tests;
 
+pub use caches::{NAMES_MAX, NODE_NAMES_MAX};
 pub use federation::{FACTS_MAX, Federation};
 pub use map::{Map, NodeState, Tree};
 pub use matched::{MatchView, TreeView};
@@ -60,6 +62,8 @@ pub struct TopologyManager {
     one_way: KeyedMap<Id, (Label, u64)>,
     /// Lost fragments that were asked for.
     repairs: repair::Repairs,
+    /// What nodes hold for late subscribers.
+    caches: caches::Caches,
     /// Sessions to dispatchers.
     dispatchers: Courier,
     /// Sessions from rendezvous nodes.
@@ -101,6 +105,7 @@ impl TopologyManager {
             matches: BTreeMap::new(),
             one_way: KeyedMap::default(),
             repairs: repair::Repairs::default(),
+            caches: caches::Caches::default(),
             dispatchers: Courier::new(config.node, config.boot),
             rendezvous: Courier::new(config.node, config.boot),
             homes: KeyedMap::default(),
@@ -169,6 +174,8 @@ impl TopologyManager {
             Kind::ACK => self.acked(now, &message, out),
             Kind::DOMAIN_IN => self.domain_says(now, &message, out),
             Kind::REPAIR => self.node_asks(now, &message, out),
+            Kind::CACHED => self.cached(now, &message, out),
+            Kind::WANTED => self.wanted(now, &message, out),
             _ => self.refused += 1,
         }
     }
@@ -182,6 +189,7 @@ impl TopologyManager {
         {
             self.lost(now, node, out);
             self.node_anew(now, node);
+            self.caches.forget(node);
         }
         let is_new = !self.map.nodes().contains_key(&node);
         if !self.map.set(node, state) {
@@ -332,9 +340,14 @@ impl TopologyManager {
             self.homes.remove(&node);
         }
         if !is_told {
-            let message = Control { homes, ..self.message(Kind::HOMES) };
-            self.send(now, node, message, out);
+            self.say_homes(now, node, homes, out);
         }
+    }
+
+    fn say_homes(&mut self, now: Tick, node: Label, homes: Vec<Home>, out: &mut Outbox) {
+        let item = self.caches.are_known().then_some(1);
+        let message = Control { homes, item, ..self.message(Kind::HOMES) };
+        self.send(now, node, message, out);
     }
 
     /// Rendezvous nodes and topology managers that serve, with the ways to them from `node`.
@@ -382,6 +395,7 @@ impl TopologyManager {
         }
         self.ask_matches(now, out);
         self.federate(now, out);
+        self.caches_timeout(now, out);
         if self.stale_at.is_some_and(|at| at <= now) {
             self.stale_at = None;
             let stale = |m: &Match| m.stale.is_some_and(|due| due <= now);
@@ -442,7 +456,8 @@ impl TopologyManager {
     pub fn next_timeout(&self) -> Option<Tick> {
         let asked = self.asked.values().map(|(_, at)| *at).min();
         let federation = self.federation.as_ref().map(Federation::due);
-        [self.settle, self.stale_at, asked, federation, self.dispatchers.next_timeout()]
+        let caches = self.caches.next_timeout();
+        [self.settle, self.stale_at, asked, federation, caches, self.dispatchers.next_timeout()]
             .into_iter()
             .flatten()
             .min()

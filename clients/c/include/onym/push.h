@@ -73,7 +73,7 @@ struct onym_push_publication {
 	const struct onym_push_route *route;  /* implicit */
 	const uint8_t *node;                  /* link-local: the label of a neighbour */
 	const struct onym_push_id *about;     /* algorithmic: the item whose subscribers are meant */
-	uint64_t lifetime_ms;                 /* algorithmic: how long caches may answer with it */
+	uint64_t lifetime_ms;                 /* how long caches may answer with it */
 };
 
 struct onym_push_sent {

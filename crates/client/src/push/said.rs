@@ -114,7 +114,8 @@ pub struct Publication<'a> {
     pub node: Option<Label>,
     /// The item whose subscribers are meant, for algorithmic strategies.
     pub about: Option<&'a Id>,
-    /// Milliseconds for which caches may answer with it, for algorithmic strategies; 0: not.
+    /// Milliseconds for which caches may answer with it: under algorithmic strategies, and under
+    /// domain-local and inter-domain where it is longer than a frame; 0: not.
     pub lifetime_ms: u64,
 }
 

@@ -2,9 +2,9 @@
 //! which others send.
 
 use super::ControlPlane;
-use crate::dispatcher::Origin;
+use crate::dispatcher::Came;
 use crate::publication::Target;
-use onym_tables::{FaceId, Tick};
+use onym_tables::Tick;
 use onym_wire::push::{Control, Frame, Id, Kind, Role, Route, reserved};
 
 /// Messages between domains that are for topology managers.
@@ -23,18 +23,13 @@ impl ControlPlane {
 
     /// A frame that another domain has for this node: data that a filter of this domain brought
     /// here, or a message between domains, which goes to the topology managers.
-    pub(super) fn deliver_abroad(
-        &mut self,
-        now: Tick,
-        (face, origin): (FaceId, Origin),
-        frame: &Frame<'_>,
-        id: &Id,
-    ) {
+    pub(super) fn deliver_abroad(&mut self, now: Tick, came: Came, frame: &Frame<'_>, id: &Id) {
         let is_reserved = id.first().is_some_and(reserved::is_reserved);
         if !is_reserved && matches!(frame.route, Route::Domains { .. }) {
-            return self.deliver_data(now, frame, origin);
+            return self.deliver_data(now, frame, came);
         }
-        let Some(domain) = self.link_state.exit(face).filter(|_| self.is_between(frame, id)) else {
+        let Some(domain) = self.link_state.exit(came.face).filter(|_| self.is_between(frame, id))
+        else {
             self.dropped.misdirected += 1;
             return;
         };
@@ -56,7 +51,7 @@ impl ControlPlane {
             return;
         }
         self.taken[usize::from(message.kind.0)] += 1;
-        self.link_state.exit_heard(now, face, &message, &mut self.outbox);
+        self.link_state.exit_heard(now, came.face, &message, &mut self.outbox);
         if is_hello {
             return;
         }

@@ -81,7 +81,11 @@ impl ControlPlane {
         if let (None, Some(key)) = (by, key) {
             key.seal(&mut publication.payload);
         }
-        let is_signed = by.is_some() || self.config.control.is_some();
+        // What another node published is its own business.
+        let is_signed = match by {
+            Some(_) => !publication.mark.is_foreign,
+            None => self.config.control.is_some(),
+        };
         if let (true, Some(signing)) = (is_signed, &self.config.signing) {
             signing.sign(&mut publication);
         }
@@ -100,6 +104,7 @@ impl ControlPlane {
             payload: &publication.payload,
         }
         .write(&mut octets);
+        publication.mark.flags.put(&mut octets);
         let faces = match publication.target {
             Target::Face(face) => Faces::from_slice(&[face]),
             Target::Neighbours(except) => {

@@ -188,7 +188,10 @@ impl Dispatcher {
         for label in beneath.into_iter().flat_map(|beneath| beneath.scopes.keys()) {
             out.tell(app, Event::ScopePublished(full.child(*label)));
         }
-        self.tell_retained(app, &full, out);
+        if self.keeps {
+            self.tell_retained(app, &full, out);
+            self.tell_cached(app, &full, out);
+        }
     }
 
     /// Scopes came or went: who subscribed to the parent hears it, by that parent's id.

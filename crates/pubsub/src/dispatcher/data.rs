@@ -1,11 +1,14 @@
 //! Publications and data frames that a push FIB passed to the control plane.
 
-use super::{Dispatcher, Origin, Subscribing};
+use super::cache::Holder;
+use super::{Came, Dispatcher, Origin, Subscribing};
 use crate::data::{Data, Handout, Place, Published, Refusal, Told, is_of_item, names_above};
 use crate::fib::{OPTION_LEN, Pass};
-use crate::publication::{AppId, HOPS_MAX, Notice, Outbox, Publication, Target};
+use crate::publication::{AppId, HOPS_MAX, Mark, Notice, Outbox, Publication, Target};
 use onym_tables::Tick;
-use onym_wire::push::{Frame, FrameBuilder, Id, Route, RouteBuf, Strategy, option, reserved};
+use onym_wire::push::{
+    Flags, Frame, FrameBuilder, Id, Route, RouteBuf, Strategy, option, reserved,
+};
 use onym_wire::{PACKET_LEN_MAX, tlv};
 use smallvec::SmallVec;
 
@@ -19,6 +22,8 @@ pub(super) struct Way {
     item: Option<Vec<Id>>,
     /// What its frames say of what is retained.
     pub(super) retained: Option<Told>,
+    /// Caches may keep it where it is long, that of this node in the share of this application.
+    pub(super) keeper: Option<AppId>,
 }
 
 /// What leaves of a publication.
@@ -52,7 +57,10 @@ impl Dispatcher {
         }
         if is_of_item(data.strategy) {
             let frames = match self.way_of_item(&data.id) {
-                Some(way) => self.send(now, data, place, way, origin, out)?,
+                Some(mut way) => {
+                    way.keeper = (data.lifetime_ms > 0).then_some(app);
+                    self.send(now, data, place, way, origin, out)?
+                }
                 None => 0,
             };
             return Ok(Published { frames, ..Published::default() });
@@ -67,7 +75,8 @@ impl Dispatcher {
         self.counters.sent += u64::from(frames > 0);
         if is_algorithmic(data.strategy) && data.lifetime_ms > 0 {
             let (strategy, lifetime_ms) = (data.strategy, data.lifetime_ms);
-            self.cache.insert(now, &data.id, data.payload, strategy, Some(app), lifetime_ms);
+            let holder = Holder::App(app);
+            self.cache.insert(now, &data.id, data.payload, strategy, holder, lifetime_ms);
         }
         let payload = (data.strategy != Strategy::LINK_LOCAL).then(|| data.payload.into());
         let handout = payload.map(|payload| Handout {
@@ -107,6 +116,7 @@ impl Dispatcher {
         origin: Origin,
         out: &mut Outbox,
     ) -> Result<usize, Refusal> {
+        let keeper = way.keeper;
         match self.prepare(data, place, way)? {
             Prepared::Nowhere => Ok(0),
             Prepared::Whole(mut publication) => {
@@ -116,7 +126,9 @@ impl Dispatcher {
             }
             Prepared::Long(mut publication, item, reply) => {
                 publication.by = Some(origin.shard);
-                self.cut(now, (publication, item), reply, data.payload, origin, out)
+                let cut = self.cut_up(publication, item, reply, data.payload, origin)?;
+                self.keep_own(now, keeper, &cut, data.lifetime_ms);
+                Ok(self.cut(now, cut, out))
             }
         }
     }
@@ -136,15 +148,19 @@ impl Dispatcher {
         put_place(place, &mut options);
         put_retained(way.retained, &mut options);
         let (strategy, hop_limit, ids) = (data.strategy, way.hops, way.ids);
-        let (by, payload) = (None, Vec::new());
+        let (by, payload, mark) = (None, Vec::new(), Mark::default());
         let mut publication =
-            Publication { target, strategy, hop_limit, by, ids, options, payload };
+            Publication { target, strategy, hop_limit, by, ids, options, payload, mark };
         let len = frame_len(&publication, data.payload.len()) + self.config.reserve;
         if len <= self.config.frame_max || (way.item.is_none() && len <= PACKET_LEN_MAX) {
             publication.payload = data.payload.to_vec();
             return Ok(Prepared::Whole(publication));
         }
         let item = way.item.ok_or(Refusal::TooLong)?;
+        if way.keeper.is_some() {
+            tlv::put_nni_tlv(&mut publication.options, option::LIFETIME, data.lifetime_ms);
+            publication.mark.flags = Flags::KEEP;
+        }
         Ok(Prepared::Long(publication, item, way.reply))
     }
 
@@ -178,7 +194,9 @@ impl Dispatcher {
         put_place(place, &mut options);
         put_retained(retained, &mut options);
         let (by, hop_limit, payload) = (Some(origin.shard), hops, Vec::new());
-        let publication = Publication { target, strategy, hop_limit, by, ids, options, payload };
+        let mark = Mark::default();
+        let publication =
+            Publication { target, strategy, hop_limit, by, ids, options, payload, mark };
         self.send_behind(now, publication, origin, out);
     }
 
@@ -186,7 +204,7 @@ impl Dispatcher {
         let one = || vec![data.id.clone()];
         let plain = |ids, target, hops| {
             let (target, reply, item, retained) = (Some(target), None, None, None);
-            Way { ids, target, reply, hops, item, retained }
+            Way { ids, target, reply, hops, item, retained, keeper: None }
         };
         match data.strategy {
             Strategy::LINK_LOCAL => {
@@ -240,7 +258,7 @@ impl Dispatcher {
         let target = entry.route.clone().map(Target::Route);
         let hops = entry.hops.saturating_add(self.config.spare_hops);
         let (item, reply) = (Some(ids.clone()), entry.reply.clone());
-        Some(Way { item, ids, target, reply, hops, retained: None })
+        Some(Way { item, ids, target, reply, hops, retained: None, keeper: None })
     }
 
     /// The id, and the same beneath every known name of its parent.
@@ -262,19 +280,20 @@ impl Dispatcher {
     }
 
     /// A frame of data that came for this node and that a push FIB passed.
-    pub fn receive(&mut self, now: Tick, frame: &Frame<'_>, origin: Origin, out: &mut Outbox) {
+    pub fn receive(&mut self, now: Tick, frame: &Frame<'_>, came: Came, out: &mut Outbox) {
         let ids: SmallVec<[Id; 2]> = frame.ids.map(Id::from_labels).collect();
         if frame.strategy == Strategy::ALGORITHMIC_DOMAIN && ids.len() > 1 {
-            return self.piece(now, ids.into_vec(), frame, origin, out);
+            return self.piece(now, ids.into_vec(), frame, came, out);
         }
         if let (Strategy::ALGORITHMIC_DOMAIN, Some(lifetime_ms), [id]) =
             (frame.strategy, frame.options.lifetime_ms, &ids[..])
         {
-            self.cache.insert(now, id, frame.payload, frame.strategy, None, lifetime_ms);
+            let holder = Holder::Face(came.face);
+            self.cache.insert(now, id, frame.payload, frame.strategy, holder, lifetime_ms);
         }
         let came_by = Some(frame.strategy).filter(|strategy| !strategy.has_rendezvous());
         let (payload, place) = (Some(frame.payload.into()), Place::of(frame));
-        let (shard, retained) = (origin.shard, Told::of(&frame.options));
+        let (shard, retained) = (came.origin.shard, Told::of(&frame.options));
         let handout = Handout { shard, ids, payload, came_by, except: None, place, retained };
         self.hand(now, handout, Vec::new(), out);
     }

@@ -1,14 +1,15 @@
 //! Publications longer than a frame: cut, put together, repaired (section 5.1).
 
+use super::cache::Holder;
 use super::data::frame_len;
 use super::repair::{FragmentLimits, Kept, Repair};
-use super::{Dispatcher, Origin, Refusal};
+use super::{Came, Dispatcher, Origin, Refusal};
 use crate::data::{Handout, Place, Told};
 use crate::missing::{FRAGMENTS_MAX, Ranges, fragments};
 use crate::publication::{Outbox, Publication, Target, algorithmic_scope};
-use onym_tables::{KeyedMap, Tick};
+use onym_tables::{FaceId, KeyedMap, Tick};
 use onym_wire::push::{
-    Control, Frame, Id, Kind, Label, Role, RouteBuf, Strategy, option, reserved,
+    Control, Flags, Frame, Id, Kind, Label, Role, RouteBuf, Strategy, option, reserved,
 };
 use onym_wire::tlv;
 use std::collections::VecDeque;
@@ -24,6 +25,8 @@ const ASKS_FAR_MAX: u32 = 16;
 const SAME: Duration = Duration::from_millis(20);
 /// Publications that were put together and are remembered, so that late fragments are known.
 const DONE_MAX: usize = 256;
+/// Time for which what a cache sends of such a one is no news.
+const DONE: Duration = Duration::from_secs(1);
 
 /// A publication of which fragments came.
 #[derive(Debug)]
@@ -44,8 +47,52 @@ pub(super) struct Partial {
     behind: Vec<Handout>,
     /// What it says of what is retained.
     retained: Option<Told>,
-    /// The first of its fragments.
+    /// The first of its fragments, and the face that it came over.
     origin_here: Origin,
+    face: FaceId,
+    /// A cache sends it.
+    is_cached: bool,
+}
+
+impl Partial {
+    /// One of which nothing came yet but that there is `frame`.
+    fn new(
+        ids: Vec<Id>,
+        count: usize,
+        frame: &Frame<'_>,
+        came: Came,
+        algorithmic: Option<u64>,
+        due: Tick,
+    ) -> Self {
+        let mut partial = Self {
+            ids,
+            pieces: vec![None; count],
+            missing: u32::try_from(count).unwrap_or(u32::MAX),
+            octets: 0,
+            reply: None,
+            origin: frame.options.origin,
+            due,
+            asked: 0,
+            algorithmic,
+            place: Place::None,
+            behind: Vec::new(),
+            retained: Told::of(&frame.options),
+            origin_here: came.origin,
+            face: came.face,
+            is_cached: true,
+        };
+        partial.came_again(frame, came.flags);
+        partial
+    }
+
+    /// A fragment came. What a cache sends has no place in a stream, and its publisher does not
+    /// reach who gets it over Reply; where the cache was only faster, both are as ever.
+    fn came_again(&mut self, frame: &Frame<'_>, flags: Flags) {
+        if self.is_cached && !flags.is_cached() {
+            let reply = frame.options.reply.and_then(|r| RouteBuf::parse(r).ok());
+            (self.place, self.reply, self.is_cached) = (Place::of(frame), reply, false);
+        }
+    }
 }
 
 /// A way of requests, with the root and the node of their identifier.
@@ -57,7 +104,8 @@ pub(super) struct Reassembly {
     limits: FragmentLimits,
     partial: KeyedMap<Id, Partial>,
     octets: usize,
-    done: VecDeque<Id>,
+    /// With the time of the last fragment, about.
+    done: VecDeque<(Id, Tick)>,
 }
 
 impl Reassembly {
@@ -109,7 +157,7 @@ impl Reassembly {
         if self.done.len() >= DONE_MAX {
             self.done.pop_front();
         }
-        self.done.push_back(scope.clone());
+        self.done.push_back((scope.clone(), partial.due));
         Some(partial)
     }
 
@@ -135,20 +183,11 @@ impl Dispatcher {
     }
 
     /// Sends a long publication as fragments, as fast as receivers take them; how many.
-    pub(super) fn cut(
-        &mut self,
-        now: Tick,
-        (publication, item): (Publication, Vec<Id>),
-        reply: Option<RouteBuf>,
-        payload: &[u8],
-        origin: Origin,
-        out: &mut Outbox,
-    ) -> Result<usize, Refusal> {
-        let kept = self.cut_up(publication, item, reply, payload, origin)?;
+    pub(super) fn cut(&mut self, now: Tick, kept: Kept, out: &mut Outbox) -> usize {
         let count = kept.count();
         self.repair.keep(kept);
         self.portion(now, out);
-        Ok(count as usize)
+        count as usize
     }
 
     /// A long publication as its fragments.
@@ -185,7 +224,7 @@ impl Dispatcher {
         let piece = piece.filter(|p| *p >= 64).ok_or(Refusal::TooLong)?;
         let (until, next) = (Tick::NEVER, 0);
         let (payload, repeated) = (payload.to_vec(), KeyedMap::default());
-        let (is_whole, replay) = (false, None);
+        let (is_whole, replay, answer) = (false, None, None);
         Ok(Kept {
             origin,
             is_whole,
@@ -197,6 +236,7 @@ impl Dispatcher {
             next,
             repeated,
             replay,
+            answer,
         })
     }
 
@@ -222,9 +262,10 @@ impl Dispatcher {
         now: Tick,
         mut ids: Vec<Id>,
         frame: &Frame<'_>,
-        origin: Origin,
+        came: Came,
         out: &mut Outbox,
     ) {
+        self.keep_piece(now, &ids, frame, came.face, came.flags);
         let own = ids.remove(0);
         let scope = Id::from_labels(own.parent());
         let is_algorithmic = matches!(&ids[..], [id] if id.labels() == scope.parent());
@@ -244,31 +285,30 @@ impl Dispatcher {
             self.counters.malformed += 1;
             return;
         }
-        if self.reassembly.done.contains(&scope) {
-            return;
-        }
-        if !self.reassembly.partial.contains_key(&scope) {
+        if let Some(partial) = self.reassembly.partial.get_mut(&scope) {
+            partial.came_again(frame, came.flags);
+        } else {
+            if self.is_done(now, &scope, came) {
+                return;
+            }
+            self.asks.answered(&ids, came.flags);
             let given_up = self.reassembly.make_room(frame.payload.len());
             self.given_up(now, given_up, out);
-            let reply = frame.options.reply.and_then(|r| RouteBuf::parse(r).ok());
-            let partial = Partial {
-                ids,
-                pieces: vec![None; count as usize],
-                missing: count,
-                octets: 0,
-                reply,
-                origin: frame.options.origin,
-                due: now + PATIENCE,
-                asked: 0,
-                algorithmic,
-                place: Place::of(frame),
-                behind: Vec::new(),
-                retained: Told::of(&frame.options),
-                origin_here: origin,
-            };
+            let due = now + PATIENCE;
+            let partial = Partial::new(ids, count as usize, frame, came, algorithmic, due);
             self.reassembly.partial.insert(scope.clone(), partial);
         }
         self.take_piece(now, &scope, index, frame.payload, out);
+    }
+
+    /// Whether the publication with these fragments was put together: late ones are nothing new.
+    /// What a cache sends is, when that was long ago and nothing of it is left here.
+    fn is_done(&self, now: Tick, scope: &Id, came: Came) -> bool {
+        let done = self.reassembly.done.iter().rev().find(|(known, _)| known == scope);
+        let is_forgotten = |at: Tick| {
+            came.flags.is_cached() && now.since(at) > DONE && !self.cache.has_whole(scope)
+        };
+        done.is_some_and(|(_, at)| !is_forgotten(*at))
     }
 
     fn take_piece(&mut self, now: Tick, scope: &Id, index: u32, payload: &[u8], out: &mut Outbox) {
@@ -298,12 +338,14 @@ impl Dispatcher {
 
     /// The last fragment came.
     fn whole(&mut self, now: Tick, scope: &Id, partial: Partial, out: &mut Outbox) {
-        let Partial { mut ids, pieces, octets, algorithmic, place, behind, retained, .. } = partial;
+        let Partial { mut ids, pieces, octets, algorithmic, place, behind, retained, face, .. } =
+            partial;
         let mut payload = Vec::with_capacity(octets);
         pieces.into_iter().flatten().for_each(|piece| payload.extend_from_slice(&piece));
         if let (Some(lifetime_ms), [id]) = (algorithmic, &ids[..]) {
             let by = Strategy::ALGORITHMIC_DOMAIN;
-            self.cache.insert(now, id, &payload, by, None, lifetime_ms);
+            let holder = Holder::Face(face);
+            self.cache.insert(now, id, &payload, by, holder, lifetime_ms);
         } else if retained.is_none() {
             ids.push(scope.clone());
         }
@@ -351,6 +393,8 @@ impl Dispatcher {
     /// Asks for what is missing, or gives up.
     fn ask_pieces(&mut self, now: Tick, scope: &Id, out: &mut Outbox) {
         let Some(partial) = self.reassembly.partial.get(scope) else { return };
+        // Of a cache, topology managers know which.
+        let item = partial.is_cached.then_some(1);
         let asked = partial.asked + 1;
         let way = self.ways_back(partial).map(|(ways, names)| (ways, !names.is_empty(), names));
         let most = |is_far| if is_far { ASKS_FAR_MAX } else { ASKS_MAX };
@@ -369,7 +413,7 @@ impl Dispatcher {
         self.counters.repairs_asked += 1;
         let ids = std::iter::once(scope.clone()).chain(names).collect();
         let missing = missing.into_inner();
-        let message = Control { ids, missing, ..self.message(Kind::REPAIR) };
+        let message = Control { ids, missing, item, ..self.message(Kind::REPAIR) };
         for (target, root, node) in ways {
             out.control(target, root, node, message.clone());
         }
@@ -398,7 +442,11 @@ impl Dispatcher {
     pub fn repair(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
         let scope = message.ids.first();
         let Repair { kept, pace, limits, .. } = &mut self.repair;
-        let kept = kept.iter_mut().find(|k| !k.is_whole && Some(&k.scope) == scope);
+        // Who is named gets it from a cache.
+        let asker = message.nodes.first();
+        let is_meant = |k: &Kept| k.answer.as_ref().map(|answer| &answer.to) == asker;
+        let mut kept = kept.iter_mut().filter(|k| !k.is_whole && Some(&k.scope) == scope);
+        let kept = kept.find(|k| is_meant(k));
         let Some(kept) = kept.filter(|_| message.kind == Kind::REPAIR) else {
             self.counters.refused += 1;
             return;

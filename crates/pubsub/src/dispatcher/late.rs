@@ -79,6 +79,7 @@ impl Dispatcher {
         };
         let Some(terms) = Terms::wanted(keep) else { return Status::FULL };
         let before = std::mem::replace(&mut entry.publishers[at].terms, terms);
+        self.keeps = true;
         if at == 0 && !self.open_first(&key, out) {
             if let Some(entry) = self.publications.get_mut(&key) {
                 entry.publishers[at].terms = before;
@@ -371,6 +372,7 @@ impl Dispatcher {
             }
         };
         let is_publication = came == Came::Publication;
+        self.keeps = true;
         let source = Source::Stream(stream);
         if self.retained.get(&source).is_none() {
             // Another stream begins: that is the end of those before (P-69).

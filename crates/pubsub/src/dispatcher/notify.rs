@@ -73,6 +73,7 @@ impl Dispatcher {
                 }
             }
             Kind::HOMES if !is_node_local => self.homes_told(now, message, out),
+            Kind::ANSWER if !is_node_local => self.answer(now, message, out),
             _ => self.counters.refused += 1,
         }
     }
@@ -80,6 +81,9 @@ impl Dispatcher {
     fn homes_told(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
         let before = self.owners();
         self.homes.clone_from(&message.homes);
+        self.asks.are_known = message.item == Some(1);
+        self.keeps |= self.asks.are_known;
+        self.announce_all(out);
         self.assert_moved(now, &before, out);
         self.early_again(now, out);
     }

@@ -2,9 +2,10 @@
 //! are kept for repair, short ones behind them, and histories (section 5.1, P-73).
 
 use super::Origin;
+use super::answer::{Answer, fragment_id};
 use super::late::Replay;
 use super::pace::Pace;
-use crate::publication::{Outbox, Publication, Target};
+use crate::publication::{Mark, Outbox, Publication, Target};
 use onym_tables::{KeyedMap, Tick};
 use onym_wire::push::{Id, Label, Strategy};
 use std::collections::VecDeque;
@@ -47,6 +48,8 @@ pub(super) struct Kept {
     pub(super) repeated: KeyedMap<u32, Tick>,
     /// It is no publication: those of a history leave here.
     pub(super) replay: Option<Box<Replay>>,
+    /// A cache has its fragments.
+    pub(super) answer: Option<Answer>,
 }
 
 impl Kept {
@@ -63,12 +66,16 @@ impl Kept {
             next: 0,
             repeated: KeyedMap::default(),
             replay: None,
+            answer: None,
         }
     }
 
     pub(super) fn count(&self) -> u32 {
         if self.is_whole {
             return 1;
+        }
+        if let Some(answer) = &self.answer {
+            return answer.count;
         }
         u32::try_from(self.payload.len().div_ceil(self.piece)).unwrap_or(u32::MAX)
     }
@@ -83,11 +90,13 @@ impl Kept {
     }
 
     pub(super) fn fragment(&self, index: u32) -> Option<Publication> {
+        if let Some(answer) = &self.answer {
+            return answer.fragment(index, &self.publication);
+        }
         let start = usize::try_from(index).ok()?.checked_mul(self.piece)?;
         let end = (start + self.piece).min(self.payload.len());
         let payload = self.payload.get(start..end)?.to_vec();
-        let label = Label::from_u64((u64::from(self.count()) << 32) | u64::from(index));
-        let mut ids = vec![self.scope.child(label)];
+        let mut ids = vec![fragment_id(&self.scope, self.count(), index)];
         ids.extend_from_slice(&self.publication.ids);
         Some(Publication { ids, payload, ..self.publication.clone() })
     }
@@ -177,6 +186,11 @@ impl Repair {
         false
     }
 
+    /// What is sent or kept for repair, of what a cache answers with.
+    pub(super) fn answers(&self) -> impl Iterator<Item = (&Kept, &Answer)> {
+        self.kept.iter().filter_map(|kept| Some((kept, kept.answer.as_ref()?)))
+    }
+
     /// Histories that are on their way.
     pub(super) const fn replays(&self) -> usize {
         self.replays
@@ -193,6 +207,7 @@ impl Repair {
             ids: Vec::new(),
             options: Vec::new(),
             payload: Vec::new(),
+            mark: Mark::default(),
         };
         let replay = Some(Box::new(replay));
         self.keep(Kept { replay, ..Kept::whole(origin, publication, Vec::new()) });

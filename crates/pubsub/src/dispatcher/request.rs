@@ -72,7 +72,7 @@ impl Dispatcher {
             self.tell_status(&[waiting], status, out);
             let is_new = status == Status::OK && !request.kind.is_withdrawal();
             if is_new && !request.strategy.has_rendezvous() {
-                self.tell_kept(now, app, request, out);
+                self.tell_kept(app, request, out);
             } else if is_new && !request.kind.is_of_publisher() {
                 self.tell_what_is_there(app, request, out);
             }
@@ -80,9 +80,9 @@ impl Dispatcher {
     }
 
     /// What was published before the subscription and is still good.
-    fn tell_kept(&mut self, now: Tick, app: AppId, request: &Request, out: &mut Outbox) {
+    fn tell_kept(&mut self, app: AppId, request: &Request, out: &mut Outbox) {
         let Some(label) = request.id.last() else { return };
-        let kept = self.cache.beneath(now, &request.prefix.child(label), app);
+        let kept = self.cache.beneath(&request.prefix.child(label), app);
         self.counters.cached += kept.len() as u64;
         kept.into_iter().for_each(|event| out.tell(app, event));
     }
@@ -543,7 +543,9 @@ impl Dispatcher {
         self.tell_status(&waiting, Status::OK, out);
         if is_subscription {
             self.answered(pending, &waiting, out);
-            waiting.iter().for_each(|waiting| self.tell_retained(waiting.app, full, out));
+            if self.keeps {
+                self.tell_earlier(now, full, &waiting, out);
+            }
         } else {
             self.elect_one(full, out);
         }

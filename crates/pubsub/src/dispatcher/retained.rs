@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::shares::Shares;
 use super::source::{Holder, Source};
 use super::terms::{LIFETIME_MAX, Promises, Terms};
 use crate::data::{Aliases, Place, Told};
@@ -189,18 +190,13 @@ pub struct RetainedView {
 #[derive(Debug)]
 pub(super) struct Retained {
     octets_max: usize,
-    octets: usize,
     histories: BTreeMap<Source, History>,
     names: BTreeSet<(Id, Source)>,
-    /// Octets of each holder, and the same the other way round.
-    held: BTreeMap<Holder, usize>,
-    weights: BTreeSet<(usize, Holder)>,
-    /// The entries of each holder, the oldest first.
-    order: BTreeMap<(Holder, u64), Source>,
+    /// Who holds the publications.
+    shares: Shares<Holder, Source>,
     /// Histories with something that is forgotten for its age.
     due: BTreeSet<(Tick, Source)>,
     pub(super) promises: Promises,
-    serial: u64,
     pub(super) evicted: u64,
     expired: u64,
     pub(super) told: u64,
@@ -216,15 +212,11 @@ impl Retained {
     pub(super) fn new(octets_max: usize) -> Self {
         Self {
             octets_max,
-            octets: 0,
             histories: BTreeMap::new(),
             names: BTreeSet::new(),
-            held: BTreeMap::new(),
-            weights: BTreeSet::new(),
-            order: BTreeMap::new(),
+            shares: Shares::new(),
             due: BTreeSet::new(),
             promises: Promises::default(),
-            serial: 0,
             evicted: 0,
             expired: 0,
             told: 0,
@@ -242,8 +234,8 @@ impl Retained {
         RetainedView {
             items,
             streams: self.histories.len() - items,
-            publications: self.order.len(),
-            octets: self.octets,
+            publications: self.shares.len(),
+            octets: self.shares.octets(),
             octets_max: self.octets_max,
             evicted: self.evicted,
             expired: self.expired,
@@ -484,26 +476,21 @@ impl Retained {
             }
             return;
         }
-        while self.octets + len > self.octets_max && self.evict() {}
-        self.serial += 1;
-        let serial = self.serial;
+        while self.shares.octets() + len > self.octets_max && self.evict() {}
+        let serial = self.shares.add(holder, source.clone(), len);
         let Some(history) = self.histories.get_mut(source) else { return };
         if history.entries.is_empty() {
             history.first = history.next.wrapping_sub(1);
         }
         let gap = std::mem::take(&mut history.gap);
         history.entries.push_back(Entry { ids, payload, gap, until, serial });
-        self.order.insert((holder, serial), source.clone());
-        self.weigh(holder, len, 0);
         self.trim(source);
         self.plan(source);
     }
 
     /// Forgets the oldest publication of who holds most; whether there was one.
     fn evict(&mut self) -> bool {
-        let Some((_, holder)) = self.weights.last().copied() else { return false };
-        let oldest = self.order.range((holder, 0)..=(holder, u64::MAX)).next();
-        let Some(source) = oldest.map(|(_, source)| source.clone()) else { return false };
+        let Some(source) = self.shares.oldest().cloned() else { return false };
         self.evicted += 1;
         self.pop(&source)
     }
@@ -525,8 +512,7 @@ impl Retained {
         history.first = history.first.wrapping_add(1);
         history.popped += 1;
         let holder = history.holder;
-        self.order.remove(&(holder, entry.serial));
-        self.weigh(holder, 0, size(&entry.ids, &entry.payload));
+        self.shares.remove(holder, entry.serial, size(&entry.ids, &entry.payload));
         self.plan(source);
         true
     }
@@ -545,21 +531,7 @@ impl Retained {
         let Some(history) = self.histories.get_mut(source) else { return };
         let Some(entry) = history.entries.pop_back() else { return };
         let holder = history.holder;
-        self.order.remove(&(holder, entry.serial));
-        self.weigh(holder, 0, size(&entry.ids, &entry.payload));
+        self.shares.remove(holder, entry.serial, size(&entry.ids, &entry.payload));
         self.plan(source);
-    }
-
-    fn weigh(&mut self, holder: Holder, more: usize, less: usize) {
-        self.octets = self.octets + more - less;
-        let before = self.held.get(&holder).copied().unwrap_or(0);
-        self.weights.remove(&(before, holder));
-        let now = before + more - less;
-        if now == 0 {
-            self.held.remove(&holder);
-        } else {
-            self.held.insert(holder, now);
-            self.weights.insert((now, holder));
-        }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Effects, Fib};
 use crate::data::{Above, Place, is_of_item};
 use crate::publication::flow_of;
-use onym_wire::push::{Frame, Id, Route, Strategy, reserved};
+use onym_wire::push::{Flags, Frame, Id, Route, Strategy, reserved};
 use smallvec::SmallVec;
 
 /// Names of what came.
@@ -100,6 +100,8 @@ impl Fib {
         let is_apart = is_algorithmic && (ids.len() > 1 || frame.options.lifetime_ms.is_some());
         let is_retained = frame.options.retained.is_some();
         if self.config.is_checked || is_apart || is_retained || self.is_behind(place) {
+            // What a cache sends has no place in a stream.
+            let place = if Flags::of(octets).is_cached() { Place::None } else { place };
             return self.pass_data(&ids[usize::from(is_apart && ids.len() > 1)..], place);
         }
         if !self.note(&ids, place, effects) {

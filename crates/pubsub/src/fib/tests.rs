@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::data::{Data, Place};
-use crate::dispatcher::{self, Dispatcher, Origin, Request};
+use crate::dispatcher::{self, Came, Dispatcher, Origin, Request};
 use crate::publication::{Event, Notice, Outbox, Said};
+use onym_tables::FaceId;
 use onym_wire::push::{
-    Control, Filter, Frame, FrameBuilder, Home, Kind, Role, Route, Sequence, Status, option,
+    Control, Filter, Flags, Frame, FrameBuilder, Home, Kind, Role, Route, Sequence, Status, option,
 };
 use onym_wire::tlv;
 
@@ -137,7 +138,8 @@ impl Halves {
             Received::Pass(number) => {
                 let origin = Origin { shard: 0, number };
                 self.dispatcher.take(origin);
-                self.dispatcher.receive(NOW, &frame, origin, &mut self.out);
+                let came = Came { face: FaceId(256), flags: Flags::of(&octets), origin };
+                self.dispatcher.receive(NOW, &frame, came, &mut self.out);
                 true
             }
         }

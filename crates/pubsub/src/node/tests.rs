@@ -20,7 +20,9 @@ fn node(role: Role) -> Node {
 /// A message with some of everything, and a frame around it.
 fn a_frame(rng: &mut Rng) -> Vec<u8> {
     let kinds = [0, 1, 2, 3, 4, 5, 6, 7, 55, 100, 101, 102, 105, 106, 107, 160, 161, 162, 163, 164];
-    let kinds = [&kinds[..], &[165, 166, 167, 168, 169, 170, 171, 172, 173, 174, 200]].concat();
+    let kinds =
+        [&kinds[..], &[165, 166, 167, 168, 169, 170, 171, 172, 173, 174, 177, 178, 179, 200]]
+            .concat();
     let label = |rng: &mut Rng| Label::from_u64(rng.below(4));
     let id = |rng: &mut Rng| {
         let depth = 1 + rng.below(3);

@@ -119,6 +119,13 @@ impl TopologyManager {
     /// A node of this domain misses fragments.
     pub(super) fn node_asks(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
         let is_node = self.map.nodes().contains_key(&message.sender);
+        if message.item == Some(1) {
+            let is_fit = is_node && is_sound(message);
+            if !(is_fit && self.ask_cache(now, message, out)) {
+                self.refused += u64::from(self.is_ours(message));
+            }
+            return;
+        }
         let found = self.match_for(message).filter(|_| is_node && is_sound(message));
         match found.and_then(|m| m.server_of(message.sender)) {
             Some(Server::Publishers(nodes)) => self.ask_nodes(now, message, nodes, out),

@@ -345,6 +345,12 @@ impl Runner {
             add("duplicates", d.duplicates);
             add("repaired", d.repaired);
             add("asked", d.repairs_asked);
+            let cache = node.dispatcher.cache();
+            add("cache_publications", cache.publications as u64);
+            add("cache_partial", cache.partial as u64);
+            add("cache_told", cache.told);
+            add("cache_sent", cache.sent);
+            add("cache_evicted", cache.evicted);
             add("mac", node.dropped.mac);
             add(
                 "between",

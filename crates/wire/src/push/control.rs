@@ -74,6 +74,12 @@ impl Kind {
     pub const DOMAIN_REPAIR: Self = Self(175);
     /// A message of a neighbour domain came.
     pub const DOMAIN_HEARD: Self = Self(176);
+    /// What the caches of a node hold.
+    pub const CACHED: Self = Self(177);
+    /// What caches hold of an item is wanted.
+    pub const WANTED: Self = Self(178);
+    /// Send a late subscriber what the cache holds of these.
+    pub const ANSWER: Self = Self(179);
 
     /// Whether it is a request for a rendezvous.
     #[must_use]

@@ -54,7 +54,7 @@ fn at_the_bound_who_holds_most_loses_the_oldest_and_nobody_else_anything() {
     publish(&mut retained, "/1/3", 0, 500);
     for number in 0..200 {
         publish(&mut retained, ["/1/1", "/1/2"][number as usize % 2], number / 2, 500);
-        assert!(retained.octets <= 20_000);
+        assert!(retained.shares.octets() <= 20_000);
     }
     assert_eq!(numbers(&retained, "/1/3"), [0]);
     let (one, two) = (numbers(&retained, "/1/1"), numbers(&retained, "/1/2"));
@@ -139,9 +139,9 @@ fn octets_and_order_are_those_of_what_is_there_whatever_happens() {
         }
         let entries = || retained.histories.values().flat_map(|h| &h.entries);
         let octets: usize = entries().map(|e| size(&e.ids, &e.payload)).sum();
-        assert_eq!((retained.octets, retained.order.len()), (octets, entries().count()));
-        assert_eq!(retained.held.values().sum::<usize>(), octets);
-        assert!(retained.octets <= 6000 && retained.weights.len() == retained.held.len());
+        let shares = &retained.shares;
+        assert_eq!((shares.octets(), shares.len()), (octets, entries().count()));
+        assert!(shares.octets() <= 6000 && shares.is_sound());
         let due = retained.histories.iter().filter_map(|(source, history)| {
             Some((history.entries.front()?.until?, source.clone()))
         });

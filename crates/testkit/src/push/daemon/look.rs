@@ -15,6 +15,7 @@ pub(super) fn place(word: &str) -> Option<(&'static str, &str)> {
         "sent" | "delivered" | "unwanted" | "missing" | "duplicates" | "incomplete"
         | "repaired" | "malformed" | "wrong_flow" => Some(("publications", word)),
         "asked" => Some(("publications", "repairs_asked")),
+        word if word.starts_with("cache_") => Some(("cache", word.trim_start_matches("cache_"))),
         "mac" | "misdirected" | "refused" | "parts_refused" | "between" | "repairs"
         | "domain_repairs" | "requests" | "trees" => Some(("control", word)),
         "matches_told" => Some(("control", "matches")),
