@@ -122,6 +122,14 @@ catalogue! {
         "Publications that slow applications missed.";
     PUSH_LOST: Counter Count "onym_push_publications_lost_total" [] on Node,
         "Publications that did not reach this node, found by gaps in their Numbers.";
+    PUSH_CACHE_HITS: Counter Count "onym_push_cache_hits_total" ["to"] on Node,
+        "Publications that the cache of the push half answered with, by whom it told (told: an application of this node, sent: another node).";
+    PUSH_CACHE_FORGOTTEN: Counter Count "onym_push_cache_forgotten_total" ["reason"] on Node,
+        "Publications that the cache of the push half forgot, by reason (room, age).";
+    PUSH_CACHE_ENTRIES: Gauge Count "onym_push_cache_entries" [] on Node,
+        "Publications in the cache of the push half.";
+    PUSH_CACHE_BYTES: Gauge Bytes "onym_push_cache_bytes" [] on Node,
+        "Octets in the cache of the push half.";
     PUSH_APPLICATIONS: Gauge Count "onym_push_applications" [] on Node,
         "Applications of the push half.";
     PUSH_VERTICES: Gauge Count "onym_push_vertices" [] on Node,

@@ -110,6 +110,8 @@ pub struct PushCounts {
     pub messages: u64,
     /// Publications sent to the network, and copies handed to applications.
     pub publications: [u64; 3],
+    /// What the cache holds, and answered.
+    pub cache: onym_pubsub::dispatcher::CacheView,
     /// Applications there are.
     pub apps: u64,
     /// Scopes and items of the rendezvous.

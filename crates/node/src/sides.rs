@@ -39,6 +39,7 @@ pub(crate) fn sides(
             lanes,
             peers,
             held_until: Arc::clone(&until),
+            is_caching: settings.node.cache_octets_max > 0,
             app_queue_bytes_max: settings.app_queue_bytes_max,
             hold: settings.hold,
         }));

@@ -35,6 +35,7 @@ const LOOK: Duration = Duration::from_millis(200);
   onym publish /1/2 --text 21.5 --retain      who subscribes later starts with it, until stopped
   sensor | onym publish /1/2 --lines --retain 10   and with the last ten lines
   onym publish /1/2 --text 21.5 --retain --lifetime 60    not to who comes a minute later
+  onym publish /1/2 film.mp4 --lifetime 3600     late subscribers get it from caches for an hour
   sensor | onym publish /1/2 --lines --retain --deadline 5 --priority 7   overdue when it is silent
   sensor | onym publish /1/2 --lines --alive  subscribers may know that it is there
   onym publish /1/2 --text hello --strategy broadcast
@@ -98,13 +99,15 @@ pub(crate) struct Args {
         conflicts_with_all = ["keep", "timeout"]
     )]
     retain: Option<u64>,
-    /// What is retained is forgotten this many seconds after it was published: who subscribes later,
-    /// or is that far behind, does not get it.
+    /// Caches of nodes on the way may keep a publication that is longer than a frame for so long, and
+    /// answer late subscribers with it, though this command has ended; with `algorithmic-local` and
+    /// `algorithmic-domain` those of receivers, whatever its length. With --retain: what is retained
+    /// is forgotten so long after it was published, and who subscribes later, or is that far behind,
+    /// does not get it.
     #[arg(
         long,
         value_name = "SECONDS",
-        value_parser = clap::value_parser!(u64).range(1..=3600),
-        requires = "retain"
+        value_parser = clap::value_parser!(u64).range(1..=3600)
     )]
     lifetime: Option<u64>,
     /// The next publication follows within so long: otherwise subscribers hear that it is overdue.
@@ -137,6 +140,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
+    if args.lifetime.is_some() && args.retain.is_none() {
+        check_cached(args.strategy)?;
+    }
     let stop = stop::on_signal()?;
     let mut publisher = publisher(&args, cx)?;
     let mut app = push_words::open(cx, "onym publish")?;
@@ -216,6 +222,22 @@ fn no_graph(option: &str, strategy: Strategy) -> Failure {
         .next(format!("leave {option} out, or use node-local, domain-local or inter-domain"))
 }
 
+/// Whether caches keep publications of the strategy.
+fn check_cached(strategy: Strategy) -> Result<(), Failure> {
+    let are_kept = [
+        Strategy::DOMAIN_LOCAL,
+        Strategy::INTER_DOMAIN,
+        Strategy::ALGORITHMIC_LOCAL,
+        Strategy::ALGORITHMIC_DOMAIN,
+    ];
+    if are_kept.contains(&strategy) {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Usage, format!("--lifetime does not go with --strategy {strategy}"))
+        .why("no cache keeps what is published so")
+        .next("use --retain, or domain-local, inter-domain or an algorithmic strategy"))
+}
+
 /// The node retains what was published, as long as this command runs.
 fn until_stopped(mut app: App, args: &Args, stop: &Stop) -> anyhow::Result<()> {
     while !stop.is_set() {
@@ -251,6 +273,8 @@ fn publication<'a>(
         route,
         node: args.to,
         about: args.about.as_ref().map(|path| &path.id),
+        // What is retained has it already.
+        lifetime_ms: args.lifetime.filter(|_| args.retain.is_none()).unwrap_or(0) * 1000,
         ..Publication::new(&args.path.id, args.strategy, payload)
     }
 }

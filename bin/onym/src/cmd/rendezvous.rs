@@ -73,6 +73,7 @@ fn status(told: &Value) -> String {
         ("dropped", "dropped"),
         ("publications", "publications"),
         ("retained", "retained"),
+        ("cache", "cache"),
     ] {
         let _ = writeln!(out, "{title}");
         for (name, count) in told[member].as_object().into_iter().flatten() {

@@ -235,6 +235,11 @@ fn push(page: &mut Page<'_>, push: &PushCounts) -> fmt::Result {
     page.single(&m::PUSH_DELIVERED, delivered)?;
     page.single(&m::PUSH_MISSED, push.dropped.missed)?;
     page.single(&m::PUSH_LOST, lost)?;
+    let cache = &push.cache;
+    words(page, &m::PUSH_CACHE_HITS, &[("told", cache.told), ("sent", cache.sent)])?;
+    words(page, &m::PUSH_CACHE_FORGOTTEN, &[("room", cache.evicted), ("age", cache.expired)])?;
+    page.single(&m::PUSH_CACHE_ENTRIES, cache.publications as u64)?;
+    page.single(&m::PUSH_CACHE_BYTES, cache.octets as u64)?;
     page.single(&m::PUSH_APPLICATIONS, push.apps)?;
     page.single(&m::PUSH_VERTICES, push.vertices)
 }

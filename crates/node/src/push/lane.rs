@@ -32,6 +32,8 @@ pub(crate) enum Up {
     Reached(Pass),
     /// A frame that the push FIB passed, as the thing with this number.
     Frame { face: FaceId, number: u64, bytes: Buf },
+    /// A frame on its way to others, which the cache may keep.
+    PassBy { face: FaceId, bytes: Buf },
     /// Frames that found no room, the last of them with this number.
     Dropped(u64),
     /// The shard has delivered or passed everything that the application published before its

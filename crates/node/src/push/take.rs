@@ -71,6 +71,7 @@ impl PushThread {
                 let from = (face, Origin { shard: at, number });
                 self.plane.deliver_frame(now, from, &bytes, &mut self.output);
             }
+            Up::PassBy { face, bytes } => self.plane.pass_by(now, face, &bytes),
             Up::Settled(app) => self.settled(app),
             Up::Dropped(number) => self.plane.dropped_frame(Origin { shard: at, number }),
         }

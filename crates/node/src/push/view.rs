@@ -4,7 +4,7 @@ use super::{PushThread, Question};
 use crate::counts::PushCounts;
 use crate::shard::{PushDropped, PushState};
 use onym_pubsub::Verdict;
-use onym_pubsub::dispatcher::{Counters, RetainedView};
+use onym_pubsub::dispatcher::{CacheView, Counters, RetainedView};
 use onym_pubsub::rendezvous::graph::VertexView;
 use onym_pubsub::topology::{Federation, Map, MatchView, TreeView};
 use onym_tables::FaceId;
@@ -41,6 +41,7 @@ impl PushThread {
             app_malformed: 0,
             messages: 0,
             publications: [dispatcher.sent, dispatcher.delivered, dispatcher.missing],
+            cache: self.plane.dispatcher.cache(),
             apps: self.apps.len() as u64,
             vertices: graphs.into_iter().flatten().map(|r| r.graph().len() as u64).sum(),
         }
@@ -105,6 +106,7 @@ impl PushThread {
                 "repaired": dispatcher.repaired, "repairs_asked": dispatcher.repairs_asked,
                 "malformed": dispatcher.malformed, "wrong_flow": dispatcher.wrong_flow },
             "retained": retained_json(&self.plane.dispatcher.retained()),
+            "cache": cache_json(&self.plane.dispatcher.cache()),
             "control": self.control(dispatcher.refused),
         })
     }
@@ -296,6 +298,16 @@ fn retained_json(view: &RetainedView) -> Value {
         "evicted": view.evicted, "expired": view.expired, "overdue": view.overdue,
         "told": view.told, "replayed": view.replayed, "unsent": view.unsent,
         "lagging": view.lagging, "replays": view.replays,
+    })
+}
+
+/// What the cache holds for who subscribes later.
+fn cache_json(view: &CacheView) -> Value {
+    json!({
+        "publications": view.publications, "partial": view.partial,
+        "octets": view.octets, "octets_max": view.octets_max,
+        "evicted": view.evicted, "expired": view.expired,
+        "told": view.told, "sent": view.sent, "unsent": view.unsent,
     })
 }
 

@@ -18,6 +18,7 @@ use onym_link::Packet;
 use onym_pubsub::forwarder::{self, START};
 use onym_pubsub::{Above, Copies, Effects, Fib, Forwarder, Received, Source, dispatcher};
 use onym_tables::FaceId;
+use onym_wire::push::Flags;
 use onym_wire::push::app::{self, Message};
 use onym_wire::types::PacketType;
 use std::sync::Arc;
@@ -87,6 +88,8 @@ pub(crate) struct PushSide {
     pub(super) held: Vec<Slot>,
     /// Faces with long queues that are waited for.
     pub(super) holding: Vec<Slot>,
+    /// There is a cache, which may keep what is on its way to others.
+    is_caching: bool,
     /// Octets of data that wait for an application at most.
     pub(super) app_queue_bytes_max: usize,
     /// How long a face may hold the push half back without a pause.
@@ -115,6 +118,7 @@ pub(crate) struct PushParts {
     pub(crate) lanes: ShardLanes,
     pub(crate) peers: Vec<Option<Peer>>,
     pub(crate) held_until: Arc<AtomicU64>,
+    pub(crate) is_caching: bool,
     pub(crate) app_queue_bytes_max: usize,
     pub(crate) hold: Duration,
 }
@@ -140,6 +144,7 @@ impl PushSide {
             held_until: parts.held_until,
             held: Vec::new(),
             holding: Vec::new(),
+            is_caching: parts.is_caching,
             app_queue_bytes_max: parts.app_queue_bytes_max,
             hold: parts.hold,
         }
@@ -274,6 +279,8 @@ impl Shard {
         let (is_delivered, mut targets) = self.forward_push(io, face, &frame);
         if is_delivered {
             targets |= self.came(io, slot, face, frame);
+        } else if Flags::of(frame.first()).may_keep() {
+            self.pass_by(face, &frame);
         }
         note_targets(io, slot, targets);
     }
@@ -295,6 +302,8 @@ impl Shard {
         let (is_delivered, mut targets) = self.forward_row(io, face, &row);
         if is_delivered {
             targets |= self.came(io, slot, face, row);
+        } else if Flags::of(row.first()).may_keep() {
+            self.pass_by(face, &row);
         }
         note_targets(io, slot, targets);
         count
@@ -426,6 +435,20 @@ impl Shard {
             rest = row.skip(done);
         }
         targets
+    }
+
+    /// Frames on their way to others that the cache may keep, as long as the push thread has room:
+    /// nobody waits for a cache.
+    #[cold]
+    fn pass_by(&mut self, face: FaceId, row: &FrameRow) {
+        let Some(push) = self.push.as_mut().filter(|push| push.is_caching) else { return };
+        let mut rest = Some(row.clone());
+        while let Some(row) = rest.filter(|_| push.lanes.up.has_place()) {
+            let bytes = row.first().clone();
+            let octets = bytes.len();
+            push.send_up(Up::PassBy { face, bytes }, octets);
+            rest = row.skip(1);
+        }
     }
 
     /// Sends the frames at the front of `row` that are of the same shard there; how many, and the

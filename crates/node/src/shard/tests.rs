@@ -268,6 +268,7 @@ fn add_push(bench: &mut Bench, hold: Duration) -> (PushLanes, ControlPlane) {
         lanes,
         peers: vec![None],
         held_until: Arc::default(),
+        is_caching: true,
         app_queue_bytes_max: 1 << 20,
         hold,
     }));

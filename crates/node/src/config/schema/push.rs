@@ -46,8 +46,10 @@ pub struct Push {
     /// Files and folders with the certificates of publishers, and those between them and the
     /// anchors: a publication names its key by digest, by which none can be fetched.
     pub publishers: Vec<String>,
-    /// Octets of publications with algorithmic identifiers and a lifetime that are kept for who
-    /// subscribes later.
+    /// Octets of publications with a lifetime that are kept for who subscribes later, about: those
+    /// with algorithmic identifiers, and those longer than a frame of strategies `domain-local` and
+    /// `inter-domain`, which the nodes on their way keep, too (`onym publish --lifetime`). At the
+    /// bound whoever holds most, an application or a neighbour, loses the oldest. 0: none are kept.
     pub cache_bytes_max: usize,
     /// How numbers of links become tags, the same in the whole domain: `bits` has no false
     /// positives up to 256 numbers, and numbers have to be given; `k` takes any numbers.
