@@ -104,7 +104,7 @@ fn what_is_retained_for_a_second_is_forgotten_then() {
     assert!(told.contains("0 of at most 3 for late subscribers, each for 1000 ms"), "{told}");
     let late = place.run(&["subscribe", "/1/2", "--count", "1", "--timeout", "0"]);
     assert_eq!((late.code, &late.out[..]), (5, ""), "{late:?}");
-    let alone = place.run(&["publish", "/1/2", "--text", "x", "--lifetime", "1"]);
+    let alone = place.run(&["publish", "/1/2", "--text", "x", "--deadline", "1"]);
     assert_eq!(alone.code, 2, "{alone:?}");
 }
 

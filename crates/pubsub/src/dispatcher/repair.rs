@@ -7,7 +7,7 @@ use super::late::Replay;
 use super::pace::Pace;
 use crate::publication::{Mark, Outbox, Publication, Target};
 use onym_tables::{KeyedMap, Tick};
-use onym_wire::push::{Id, Label, Strategy};
+use onym_wire::push::{Id, Strategy};
 use std::collections::VecDeque;
 use std::time::Duration;
 
