@@ -223,7 +223,7 @@ fn no_graph(option: &str, strategy: Strategy) -> Failure {
 }
 
 /// Whether caches keep publications of the strategy.
-fn check_cached(strategy: Strategy) -> Result<(), Failure> {
+fn check_cached(strategy: Strategy) -> anyhow::Result<()> {
     let are_kept = [
         Strategy::DOMAIN_LOCAL,
         Strategy::INTER_DOMAIN,
@@ -235,7 +235,8 @@ fn check_cached(strategy: Strategy) -> Result<(), Failure> {
     }
     Err(Failure::new(Exit::Usage, format!("--lifetime does not go with --strategy {strategy}"))
         .why("no cache keeps what is published so")
-        .next("use --retain, or domain-local, inter-domain or an algorithmic strategy"))
+        .next("use --retain, or domain-local, inter-domain or an algorithmic strategy")
+        .into())
 }
 
 /// The node retains what was published, as long as this command runs.
