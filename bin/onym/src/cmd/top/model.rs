@@ -24,6 +24,9 @@ pub(super) struct Snapshot {
     /// Those of all faces with which something is wrong, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) ailing: Option<Vec<Ailing>>,
+    /// Faces of an older node that were not looked at for this.
+    #[serde(skip)]
+    pub(super) faces_unseen: usize,
     #[serde(default)]
     pub(super) prefixes_found: Option<usize>,
     #[serde(default)]

@@ -6,12 +6,15 @@ use crate::output::Context;
 use crate::session;
 use anyhow::Context as _;
 use onym_client::blocking::Client;
-use onym_client::mgmt;
+use onym_client::{Error, FetchError, mgmt};
 use onym_crypto::{Entropy as _, SystemEntropy};
 use onym_wire::Name;
 use onym_wire::mgmt::{FaceStatus, Scope};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
+
+/// Most faces that a node tells.
+const FACES_MAX: u16 = 500;
 
 /// The node, and what it is asked by.
 pub(super) struct Source {
@@ -61,6 +64,29 @@ impl Source {
     }
 
     fn onym(&mut self, question: &Question) -> anyhow::Result<Snapshot> {
+        match self.json(question) {
+            // A node says so of a key that it does not know.
+            Err(Error::Fetch(FetchError::ProducerNack { .. })) if question.is_why => {
+                self.older(question)
+            }
+            json => snapshot(&json.map_err(session::failure)?, question),
+        }
+    }
+
+    /// Our node of a version that does not look for what is wrong with its faces: of those that it tells
+    /// it is decided here.
+    fn older(&mut self, question: &Question) -> anyhow::Result<Snapshot> {
+        let list = Question { faces: FACES_MAX, is_why: false, ..question.clone() };
+        let json = self.json(&list).map_err(session::failure)?;
+        let mut told = snapshot(&json, &list)?;
+        told.ailing = Some(Ailing::of(&told.faces));
+        told.faces_unseen = told.faces_count.saturating_sub(told.faces.len());
+        told.faces.truncate(question.faces.into());
+        Ok(told)
+    }
+
+    /// What the node tells.
+    fn json(&mut self, question: &Question) -> Result<Vec<u8>, Error> {
         self.asked += 1;
         let mut text = format!(
             "viewer={}&n={}&faces={}&order={}&depth={}",
@@ -79,11 +105,10 @@ impl Source {
         if !question.text.is_empty() {
             text += &format!("&text={}", question.text.replace('%', "%25").replace('&', "%26"));
         }
-        let mut name: Name = "/localhost/onym/top".parse().context("invariant: a name")?;
+        let mut name = Name::new();
+        name.append_generic("localhost").append_generic("onym").append_generic("top");
         name.append_generic(&text);
-        let json = mgmt::fetch_dataset(&mut self.client, name).map_err(session::failure)?;
-        let told = serde_json::from_slice(&json).context("the node's answer is not understood")?;
-        Ok(Snapshot { text: question.text.clone(), ..told })
+        mgmt::fetch_dataset(&mut self.client, name)
     }
 
     /// NFD, ndnd: rates are differences of what they counted.
@@ -159,6 +184,12 @@ impl Source {
     }
 }
 
+/// What is told in an answer to `question`.
+fn snapshot(json: &[u8], question: &Question) -> anyhow::Result<Snapshot> {
+    let told = serde_json::from_slice(json).context("the node's answer is not understood")?;
+    Ok(Snapshot { text: question.text.clone(), ..told })
+}
+
 #[allow(clippy::cast_precision_loss)]
 fn face_of(now: &FaceStatus, before: &FaceStatus, interval: Duration) -> Face {
     let rate = |of: fn(&FaceStatus) -> u64| match interval.as_secs_f64() {
@@ -184,5 +215,67 @@ fn face_of(now: &FaceStatus, before: &FaceStatus, interval: Duration) -> Face {
         total_in_bytes: now.in_bytes,
         total_out_bytes: now.out_bytes,
         ..Face::default()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::why;
+    use super::*;
+    use onym_client::{Answer, Incoming};
+    use onym_crypto::Signer;
+    use onym_face::mem;
+    use onym_wire::data::DataBuilder;
+    use onym_wire::types;
+    use std::sync::mpsc::{TryRecvError, channel};
+
+    /// Answers as a node of before the key `ailing`: it refuses it, and tells of one of its two faces,
+    /// which is down.
+    fn as_an_older_node(incoming: &Incoming, out: &mut Vec<u8>) -> Answer {
+        let mut name = incoming.interest().name.to_name();
+        let question = incoming.interest().name.get(3).unwrap().value;
+        let question = String::from_utf8(question.to_vec()).unwrap();
+        let told =
+            r#"{"interval_ms":0,"node":{},"faces_count":2,"faces":[{"face":300,"up":false}]}"#;
+        let data = match question.contains("ailing") {
+            true => DataBuilder {
+                content_type: types::CONTENT_NACK,
+                ..DataBuilder::new(name.as_ref(), b"ailing: there is no such key")
+            },
+            false => {
+                assert!(question.contains("faces=500"), "{question}");
+                name.append_version(1).append_segment(0);
+                let last = name.as_ref().last();
+                DataBuilder {
+                    final_block_id: last,
+                    ..DataBuilder::new(name.as_ref(), told.as_bytes())
+                }
+            }
+        };
+        Signer::digest().sign_data(&data, out).unwrap();
+        Answer::Written
+    }
+
+    /// Law: what slows an older node down is found among the faces that it tells, and how many were not
+    /// looked at is said.
+    #[test]
+    fn an_older_node_is_asked_in_its_own_words() {
+        let (ours, theirs) = mem::pair(Scope::Local).unwrap();
+        let (stop, stopped) = channel::<()>();
+        let node = std::thread::spawn(move || {
+            let mut node = Client::over(Box::new(theirs));
+            node.respond(Name::new(), Box::new(as_an_older_node)).unwrap();
+            let is_over = || stopped.try_recv() != Err(TryRecvError::Empty);
+            let _ = node.run(Duration::from_millis(1), &mut { is_over }, &mut |_| {});
+        });
+        let client = Client::over(Box::new(ours));
+        let mut source = Source { client, viewer: 1, asked: 0, kind: Kind::Onym };
+        let told = source.ask(&Question::why()).unwrap();
+        let found = why::since(&told, None).into_iter().map(|reason| reason.rule);
+        assert_eq!(found.collect::<Vec<_>>(), ["face_down", "faces_unseen"]);
+        assert!(told.faces.is_empty(), "none was asked for");
+        drop(stop);
+        node.join().unwrap();
     }
 }

@@ -30,6 +30,14 @@ fn reason(rule: &'static str, sentence: String) -> Reason {
 pub(super) fn since(now: &Snapshot, before: Option<&Snapshot>) -> Vec<Reason> {
     let mut found = Vec::new();
     found.extend(now.ailing.iter().flatten().flat_map(of_faces));
+    if now.faces_unseen > 0 {
+        let unseen = human::count(now.faces_unseen as u64, "face");
+        let what = format!(
+            "Not looked at: {unseen}. The node is of an older version, which tells its busiest faces only; \
+             update it."
+        );
+        found.push(reason("faces_unseen", what));
+    }
     found.extend(tables(&now.node));
     if let Some(before) = before.filter(|before| before.node.start_ms == now.node.start_ms) {
         found.extend(shards(now, &before.node));
