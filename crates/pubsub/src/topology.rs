@@ -26,7 +26,8 @@ use onym_wire::push::{Control, Home, Id, Kind, Label, Role, Route, RouteBuf, res
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Time from a change of the map to the new trees: link states come in swarms.
+/// Time from a change of the map to the new trees: link states come in swarms. The first link that goes
+/// is mended at once.
 const SETTLE: Duration = Duration::from_millis(50);
 /// Times that a rendezvous is asked for its matches by a topology manager that is new.
 const ASKS_MAX: u32 = 5;
@@ -202,7 +203,14 @@ impl TopologyManager {
             Some(gone) if only_gone => gone.extend(before.difference(&after).map(|l| l.0)),
             gone => *gone = None,
         }
-        self.settle = Some(now + SETTLE);
+        if !only_gone {
+            self.settle = Some(now + SETTLE);
+        } else if self.settle.is_none() {
+            // The first of a swarm: whoever lost a link of a tree does not wait for the others.
+            self.ways.clear();
+            self.mend(now, out);
+        }
+        self.settle.get_or_insert(now + SETTLE);
     }
 
     fn rendezvous_says(&mut self, now: Tick, message: Control, out: &mut Outbox) {
@@ -441,7 +449,11 @@ impl TopologyManager {
                 self.homes.remove(&node);
             }
         }
-        // When links only went, trees that did not use them stay the shortest ones.
+        self.mend(now, out);
+    }
+
+    /// Makes trees anew: when links only went, those that did not use them stay the shortest ones.
+    fn mend(&mut self, now: Tick, out: &mut Outbox) {
         let gone = self.gone.replace(BTreeSet::new());
         let is_hit = |m: &Match| gone.as_ref().is_none_or(|gone| m.uses_any(gone));
         let wanted: Vec<(Label, u64)> =

@@ -1,9 +1,10 @@
-//! Traffic engineering by the topology manager: costs, loads, failures.
+//! Traffic engineering by the topology manager: costs and failures.
 
 use onym_pubsub::dispatcher::{Data, Request};
 use onym_pubsub::{AppId, Event};
 use onym_sim::PushNetwork;
 use onym_sim::push::LinkConfig;
+use onym_tables::Tick;
 use onym_wire::push::{Id, Kind, Role, Strategy};
 use std::time::Duration;
 
@@ -77,4 +78,52 @@ fn another_cost_moves_a_tree_and_takes_no_link_down() {
         assert_eq!(net.crossed(0, by).0, before + 1, "{way}");
         assert_eq!(came(&mut net, 3), 101, "{way}");
     }
+}
+
+/// A publisher beside the topology manager, with a way of two links and a dearer one, of which each
+/// link takes 5 ms; the second link of the way dies. How long nothing came, and what was lost of one
+/// publication in a millisecond.
+fn gap(is_told: bool) -> (Duration, usize) {
+    let mut net = PushNetwork::new(1);
+    for n in 0..5 {
+        let role = if n == 0 { Role::RENDEZVOUS.and(Role::TOPOLOGY) } else { Role::default() };
+        net.add_node(n + 1, role, |_| {});
+    }
+    let delay = Duration::from_millis(5);
+    for (a, b, cost) in [(0, 1, 1), (1, 2, 1), (2, 4, 1), (1, 3, 2), (3, 4, 2)] {
+        net.link(a, b, LinkConfig { cost, delay, ..LinkConfig::default() });
+    }
+    net.run_for(Duration::from_secs(3));
+    matched(&mut net, 1, 4);
+    net.news = Some(Vec::new());
+    let link = net.link_between(2, 4).expect("it was made");
+    let mut sent = 0;
+    for ms in 0..6000 {
+        if ms == 1000 && is_told {
+            net.link_down_told(link);
+        } else if ms == 1000 {
+            net.link_down(link);
+        }
+        publish(&mut net, 1);
+        sent += 1;
+        net.run_for(Duration::from_millis(1));
+    }
+    net.run_for(Duration::from_secs(1));
+    let news = net.news.take().unwrap_or_default();
+    let came =
+        news.iter().filter(|(_, node, _, event)| *node == 4 && matches!(event, Event::Data { .. }));
+    let at: Vec<Tick> = came.map(|(at, ..)| *at).collect();
+    let longest = at.windows(2).map(|pair| pair[1].since(pair[0])).max();
+    (longest.unwrap_or_default(), sent - at.len())
+}
+
+/// Law: a link of a tree that dies leaves a gap of its detection and one round trip: here 10 ms from
+/// its end to the manager, 5 ms from there to the publisher, 10 ms from there to the subscriber.
+#[test]
+fn a_failure_costs_detection_and_a_round_trip() {
+    let told = gap(true);
+    let silent = gap(false);
+    let trip = Duration::from_millis(25);
+    assert!(told.0 <= trip && told.1 <= 25, "{told:?}");
+    assert!(silent.0 <= Duration::from_millis(3500) + trip, "{silent:?}");
 }
