@@ -106,7 +106,7 @@ impl Runner {
         let mut all = BTreeMap::new();
         for (name, member) in &self.nodes {
             let Ok(told) = member.told("status", &[]) else { continue };
-            for group in ["publications", "control", "verdicts"] {
+            for group in ["publications", "cache", "control", "verdicts"] {
                 for (word, value) in told[group].as_object().into_iter().flatten() {
                     all.insert(format!("{name}.{group}.{word}"), value.as_u64().unwrap_or(0));
                 }
