@@ -6,6 +6,7 @@ mod support;
 
 use onym_forward::verdict::Verdict;
 use onym_link::PacketKind;
+use onym_node::NodeHandle;
 use onym_watch::record;
 use onym_wire::mgmt::Scope;
 use std::collections::BTreeMap;
@@ -45,16 +46,20 @@ fn dumped(viewer: &mut App, n: u32, prefix: &str) -> BTreeMap<String, usize> {
     shown
 }
 
+/// A node with a consumer, a producer of `/a` and a viewer.
+fn watched(shards: u16) -> (NodeHandle, [App; 3]) {
+    let node = start(quiet(shards));
+    let faces = [(); 3].map(|()| node.attach(Scope::Local).unwrap());
+    node.route("/a", faces[1].0, 0).unwrap();
+    (node, faces.map(|(_, io)| App::new(io)))
+}
+
 /// Law: who looks at one prefix is shown each of its packets once, and none of others: those of turns
 /// with packets of others, Nacks, and what the content store has for a shorter name.
 #[test]
 fn a_viewer_of_a_prefix_is_shown_each_of_its_packets_and_no_other() {
     for shards in [1, 2] {
-        let node = start(quiet(shards));
-        let [consumer, producer, viewer] = [(); 3].map(|()| node.attach(Scope::Local).unwrap());
-        node.route("/a", producer.0, 0).unwrap();
-        let [mut consumer, mut producer, mut viewer] =
-            [consumer, producer, viewer].map(|(_, io)| App::new(io));
+        let (_node, [mut consumer, mut producer, mut viewer]) = watched(shards);
         assert!(dumped(&mut viewer, 0, "/a/x").is_empty());
         let mut exchange = |names: &[&str]| {
             names.iter().for_each(|name| consumer.queue_interest(name));
@@ -99,11 +104,7 @@ fn a_viewer_of_a_prefix_is_shown_each_of_its_packets_and_no_other() {
 #[test]
 fn a_viewer_is_shown_answers_to_what_came_before_it_and_what_nobody_asked_for() {
     for shards in [1, 2] {
-        let node = start(quiet(shards));
-        let [consumer, producer, viewer] = [(); 3].map(|()| node.attach(Scope::Local).unwrap());
-        node.route("/a", producer.0, 0).unwrap();
-        let [mut consumer, mut producer, mut viewer] =
-            [consumer, producer, viewer].map(|(_, io)| App::new(io));
+        let (_node, [mut consumer, mut producer, mut viewer]) = watched(shards);
         for (n, (asked, has_token)) in (0..).zip([("/a/x/1", true), ("/a/x/2", false)]) {
             consumer.interest(asked);
             let (name, token) = producer.take_interest();
