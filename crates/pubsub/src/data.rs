@@ -21,7 +21,7 @@ pub struct Data<'a> {
     pub face: Option<FaceId>,
     /// The item whose subscribers are meant, for algorithmic strategies.
     pub about: Option<Id>,
-    /// Milliseconds for which caches may answer with it, for algorithmic strategies; 0: not.
+    /// Milliseconds for which caches may answer with it; 0: not.
     pub lifetime_ms: u64,
 }
 

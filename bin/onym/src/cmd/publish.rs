@@ -99,8 +99,8 @@ pub(crate) struct Args {
         conflicts_with_all = ["keep", "timeout"]
     )]
     retain: Option<u64>,
-    /// Caches of nodes on the way may keep a publication that is longer than a frame for so long, and
-    /// answer late subscribers with it, though this command has ended; with `algorithmic-local` and
+    /// Caches of this node and of those on the way may keep a publication that is longer than a frame
+    /// for so long, and answer late subscribers with it, though this command has ended; with `algorithmic-local` and
     /// `algorithmic-domain` those of receivers, whatever its length. With --retain: what is retained
     /// is forgotten so long after it was published, and who subscribes later, or is that far behind,
     /// does not get it.

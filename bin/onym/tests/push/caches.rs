@@ -71,6 +71,26 @@ fn what_is_for_several_domains_is_cached_too() {
 }
 
 #[test]
+fn a_node_alone_keeps_a_file_for_who_comes_when_its_publisher_has_gone() {
+    let place = Place::new();
+    let _daemon = push_daemon(&place, &["push.node=a"]);
+    let content = noise(1_500_001, 9);
+    std::fs::write(place.path("in"), &content).unwrap();
+    let _early = place.start(&["subscribe", "/1/2", "-o", "early"]);
+    let publish = ["publish", "/1/2", "in", "--lifetime", "600", "--timeout", "60", "--json"];
+    let told = place.run(&publish);
+    assert_eq!(told.code, 0, "{told:?}");
+    assert!(told.out.contains("\"frames\":0"), "{told:?}");
+    let _late = place.start(&["subscribe", "/1/2", "-o", "late"]);
+    for name in ["early", "late"] {
+        wait_until("the file arrives as it was", || {
+            std::fs::read(place.path(name)).is_ok_and(|out| out == content)
+        });
+    }
+    assert_eq!((cache(&place, "publications"), cache(&place, "told")), (1, 1));
+}
+
+#[test]
 fn a_lifetime_is_for_what_caches_keep() {
     let place = Place::new();
     let _daemon = push_daemon(&place, &["push.node=a"]);

@@ -170,7 +170,8 @@ impl Shard {
             Published::Whole(_) => 0,
         };
         let payload = row.first().get(from..).unwrap_or_default();
-        let data = Data::new(about.id(), about.strategy(), payload);
+        let lifetime_ms = about.lifetime_ms();
+        let data = Data { lifetime_ms, ..Data::new(about.id(), about.strategy(), payload) };
         let sent = match push.fib.publish(now, app, &data, &mut push.effects) {
             Ok(sent) => sent,
             Err(refusal) => return self.refuse(io, slot, app, about.tag(), data.id, refusal),
@@ -282,6 +283,13 @@ impl Published<'_> {
         match self {
             Self::Short(message) => message.strategy,
             Self::Whole(publishing) => publishing.strategy,
+        }
+    }
+
+    fn lifetime_ms(&self) -> u64 {
+        match self {
+            Self::Short(message) => message.lifetime_ms,
+            Self::Whole(publishing) => publishing.lifetime_ms,
         }
     }
 

@@ -7,7 +7,7 @@ use crate::fib::{OPTION_LEN, Pass};
 use crate::publication::{AppId, HOPS_MAX, Mark, Notice, Outbox, Publication, Target};
 use onym_tables::Tick;
 use onym_wire::push::{
-    Flags, Frame, FrameBuilder, Id, Route, RouteBuf, Strategy, option, reserved,
+    Filter, Flags, Frame, FrameBuilder, Id, Route, RouteBuf, Strategy, option, reserved,
 };
 use onym_wire::{PACKET_LEN_MAX, tlv};
 use smallvec::SmallVec;
@@ -34,6 +34,8 @@ pub(super) enum Prepared {
     Whole(Publication),
     /// Without payload: it is to be cut, with these names of its item, and this way back.
     Long(Publication, Vec<Id>, Option<RouteBuf>),
+    /// The same of one that is for nobody at other nodes: this node's cache keeps it.
+    Kept(Publication, Vec<Id>),
 }
 
 impl Dispatcher {
@@ -130,6 +132,11 @@ impl Dispatcher {
                 self.keep_own(now, keeper, &cut, data.lifetime_ms);
                 Ok(self.cut(now, cut, out))
             }
+            Prepared::Kept(publication, item) => {
+                let cut = self.cut_up(publication, item, None, data.payload, origin)?;
+                self.keep_own(now, keeper, &cut, data.lifetime_ms);
+                Ok(0)
+            }
         }
     }
 
@@ -140,7 +147,11 @@ impl Dispatcher {
         place: Place,
         way: Way,
     ) -> Result<Prepared, Refusal> {
-        let Some(target) = way.target else { return Ok(Prepared::Nowhere) };
+        let is_sent = way.target.is_some();
+        let is_kept = way.keeper.is_some() && self.cache.is_on();
+        let Some(target) = way.target.or_else(|| is_kept.then(any_way)) else {
+            return Ok(Prepared::Nowhere);
+        };
         let mut options = Vec::new();
         if is_algorithmic(data.strategy) && data.lifetime_ms > 0 {
             tlv::put_nni_tlv(&mut options, option::LIFETIME, data.lifetime_ms);
@@ -153,6 +164,9 @@ impl Dispatcher {
             Publication { target, strategy, hop_limit, by, ids, options, payload, mark };
         let len = frame_len(&publication, data.payload.len()) + self.config.reserve;
         if len <= self.config.frame_max || (way.item.is_none() && len <= PACKET_LEN_MAX) {
+            if !is_sent {
+                return Ok(Prepared::Nowhere);
+            }
             publication.payload = data.payload.to_vec();
             return Ok(Prepared::Whole(publication));
         }
@@ -160,6 +174,9 @@ impl Dispatcher {
         if way.keeper.is_some() {
             tlv::put_nni_tlv(&mut publication.options, option::LIFETIME, data.lifetime_ms);
             publication.mark.flags = Flags::KEEP;
+        }
+        if !is_sent {
+            return Ok(Prepared::Kept(publication, item));
         }
         Ok(Prepared::Long(publication, item, way.reply))
     }
@@ -341,6 +358,11 @@ impl Dispatcher {
 
 const fn is_algorithmic(strategy: Strategy) -> bool {
     matches!(strategy, Strategy::ALGORITHMIC_LOCAL | Strategy::ALGORITHMIC_DOMAIN)
+}
+
+/// A way as long as most: what is cut for nobody yet fits the one by which a cache sends it.
+fn any_way() -> Target {
+    Target::Route(Route::Keyed { table: 0, epoch: 0, flow: 0, filter: Filter::EMPTY }.into())
 }
 
 fn put_place(place: Place, options: &mut Vec<u8>) {

@@ -306,7 +306,7 @@ impl Dispatcher {
                     publication.by = Some(origin.shard);
                     before = self.cut_up(publication, item, reply, &entry.payload, origin).ok();
                 }
-                Ok(Prepared::Nowhere) | Err(_) => {}
+                Ok(Prepared::Nowhere | Prepared::Kept(..)) | Err(_) => {}
             }
         }
         self.repair.give_replay(Some(replay), before);

@@ -67,6 +67,8 @@ impl Fib {
             if item.numbers.begins() {
                 self.watched.add(now, &data.id);
             }
+        } else if self.config.is_to_keep(data) {
+            pass(&mut self.passed, item, effects);
         }
         let ids = item.way.as_ref().map_or(std::slice::from_ref(&data.id), |way| &way.aliases);
         sent.local = self.receivers.find_again(ids, app, &mut item.found, effects);
@@ -115,6 +117,8 @@ impl Fib {
             if item.numbers.begins() {
                 self.watched.add(now, &above);
             }
+        } else if self.config.is_to_keep(data) {
+            pass(&mut self.passed, item, effects);
         }
         sent.local = self.receivers.find(&ids, Above::Parent, Some(app), effects);
         self.counters.delivered += sent.local as u64;
@@ -157,6 +161,16 @@ impl Config {
     /// its element is four octets, or more for what is too long anyway.
     const fn is_short(&self, len: usize) -> bool {
         self.reserve == 0 && len + 4 <= self.frame_max
+    }
+
+    /// Whether the cache of this node may keep what is for nobody at other nodes. What may be longer
+    /// than a frame: the control plane, which cuts it, knows that.
+    const fn is_to_keep(&self, data: &Data<'_>) -> bool {
+        let len = data.payload.len();
+        data.lifetime_ms > 0
+            && !matches!(data.strategy, Strategy::NODE_LOCAL)
+            && len > self.frame_max / 2
+            && len <= self.octets_max
     }
 }
 

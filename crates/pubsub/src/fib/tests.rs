@@ -268,3 +268,25 @@ fn what_is_behind_a_passed_publication_is_passed_until_the_control_plane_is_done
     fib.apply(started(APP));
     assert_eq!(publish(fib, 5000), (0, Some((4, 5))));
 }
+
+#[test]
+fn what_only_this_node_wants_is_passed_where_a_cache_may_keep_it_and_else_never() {
+    let mut halves = Halves::new();
+    let key = halves.dispatcher.hashing().key(id("/1/2"));
+    halves.fib.apply(Delta::Started { key, app: APP, way: None });
+    halves.subscribed();
+    let mut publish = |name: &str, strategy, len: usize, lifetime_ms| {
+        let payload = vec![7; len];
+        let data = Data { lifetime_ms, ..Data::new(id(name), strategy, &payload) };
+        halves.fib.publish(NOW, APP, &data, &mut halves.effects).unwrap();
+        halves.effects.pass.is_some()
+    };
+    for name in ["/1/2", "/1/2/7"] {
+        assert!(publish(name, STRATEGY, 5000, 1000));
+        assert!(publish(name, Strategy::INTER_DOMAIN, 5000, 1000));
+        assert!(!publish(name, STRATEGY, 5000, 0), "it has no lifetime");
+        assert!(!publish(name, STRATEGY, 500, 1000), "it fits a frame");
+        assert!(!publish(name, Strategy::NODE_LOCAL, 5000, 1000), "it is for nobody else");
+        assert!(!publish(name, STRATEGY, (1 << 20) + 1, 1000), "no publication is so long");
+    }
+}
