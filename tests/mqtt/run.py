@@ -7,12 +7,14 @@ Two daemons with a bridge beside each. Debian's mosquitto_pub and mosquitto_sub,
 MQTT: what is published at one bridge comes at the other, by topic and by wildcard; what is retained
 comes to who subscribes later; a will when a client is killed; and applications of Onym hear it, too.
 Subscribers of QoS 1 and 2 acknowledge what they get; who does not gets as much as its Receive Maximum
-says, and how much that was is told at the end.
+says, and how much that was is told at the end. Who keeps its session gets what was published while it
+was away, and again what it did not acknowledge; one address does not push out what others left.
 Exit status 77: no mosquitto_pub.
 """
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -23,23 +25,34 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from nodes import PATIENCE, free_ports, running, settings, until
 
+# Sessions without connection that a bridge keeps.
+SESSIONS = 8
 # Lines are seen when they are said.
 LINES = ["stdbuf", "-oL"]
 
 
 class Subscriber:
-    """A client of MQTT 5 that acknowledges when the test wants it, subscribed to a topic with QoS 1."""
+    """A client of MQTT 5 that acknowledges when the test wants it."""
 
-    def __init__(self, port: int, topic: str, receive_max: int, stack: ExitStack) -> None:
-        self.stream = stack.enter_context(socket.create_connection(("127.0.0.1", port), PATIENCE))
+    def __init__(
+        self, port: int, receive_max: int, stack: ExitStack, name: str = "", expiry: int = 0,
+        source: str = "127.0.0.1",
+    ) -> None:  # fmt: skip
+        stream = socket.create_connection(("127.0.0.1", port), PATIENCE, (source, 0))
+        self.stream = stack.enter_context(stream)
         self.file = stack.enter_context(self.stream.makefile("rb"))
-        most = b"\x21" + receive_max.to_bytes(2, "big")
-        self.say(0x10, b"\0\4MQTT\5\2\0\0" + bytes([len(most)]) + most + b"\0\0")
+        wants = b"\x11" + expiry.to_bytes(4, "big") + b"\x21" + receive_max.to_bytes(2, "big")
+        flags = b"\0" if expiry else b"\2"
+        who = len(name).to_bytes(2, "big") + name.encode()
+        self.say(0x10, b"\0\4MQTT\5" + flags + b"\0\0" + bytes([len(wants)]) + wants + who)
         self.answer = self.hears()
-        if receive_max:
-            name = topic.encode()
-            self.say(0x82, b"\0\1\0" + len(name).to_bytes(2, "big") + name + b"\1")
-            assert self.hears() == (0x90, b"\0\1\0\1"), "QoS 1 is granted"
+        self.is_present = self.answer[1][0] == 1
+
+    def subscribe(self, topic: str) -> None:
+        """With QoS 1."""
+        name = topic.encode()
+        self.say(0x82, b"\0\1\0" + len(name).to_bytes(2, "big") + name + b"\1")
+        assert self.hears() == (0x90, b"\0\1\0\1"), "QoS 1 is granted"
 
     def say(self, kind: int, body: bytes) -> None:
         self.stream.sendall(bytes([kind, len(body)]) + body)
@@ -54,13 +67,13 @@ class Subscriber:
         assert len(octets) == count, "the connection ended"
         return octets
 
-    def came(self) -> list[int]:
-        """The numbers of the publications that are there."""
+    def came(self, first: int = 0x32) -> list[int]:
+        """The numbers of the publications that are there: all of QoS 1, for the first time."""
         self.say(0xC0, b"")
         numbers = []
         while (packet := self.hears()) != (0xD0, b""):
             kind, body = packet
-            assert kind == 0x32, "QoS 1, for the first time"
+            assert kind == first, hex(kind)
             at = 2 + int.from_bytes(body[:2], "big")
             numbers.append(int.from_bytes(body[at : at + 2], "big"))
         return numbers
@@ -92,6 +105,7 @@ class Network:
         _, said = self.start(f"daemon{at}", self.onym, "daemon", *settings(sets))
         until(lambda: "ready" in said.read_text(), f"daemon {at}")
         command = [*self.command(at), "gateway", "mqtt", "--listen", "127.0.0.1:0"]
+        command += ["--sessions-max", str(SESSIONS)]
         _, said = self.start(f"bridge{at}", *command)
         until(lambda: "ready" in said.read_text(), f"bridge {at}")
         line = next(line for line in said.read_text().splitlines() if line.startswith("ready"))
@@ -139,8 +153,9 @@ def acknowledges(net: Network, version: str) -> None:
 
 def acknowledges_not(net: Network, stack: ExitStack) -> None:
     """Who does not acknowledge gets no more; what it makes up frees nothing."""
-    mute = Subscriber(net.bridges[1], "mute", 2, stack)
+    mute = Subscriber(net.bridges[1], 2, stack)
     assert mute.answer[1][1] == 0
+    mute.subscribe("mute")
     for text in "12345":
         net.say(1, "-q", "1", "-t", "mute", "-m", text)
     assert mute.came() == [1, 2]
@@ -150,8 +165,64 @@ def acknowledges_not(net: Network, stack: ExitStack) -> None:
     mute.say(0x40, b"\0\2")
     assert mute.came() == [3]
     mute.stream.shutdown(socket.SHUT_RDWR)
-    none = Subscriber(net.bridges[1], "none", 0, stack)
+    none = Subscriber(net.bridges[1], 0, stack)
     assert none.answer[1][1] == 0x82 and none.file.read(1) == b"", none.answer
+
+
+def comes_back(net: Network, version: str) -> None:
+    """mosquitto_sub gets what came while it was away, and again what it did not acknowledge."""
+    topic, witness = f"kept/{version}", net.listen(f"witness-{version}", 1, "-t", f"kept/{version}")
+    expiry = ["-x", "600"] if version == "mqttv5" else []
+    words = ["-V", version, "-c", "-i", f"kept-{version}", *expiry, "-q", "1", "-t", topic]
+
+    def publishes(*texts: str) -> None:
+        for text in texts:
+            net.say(0, "-q", "1", "-t", topic, "-m", text)
+            net.hears(witness, f"{topic} {text}")
+
+    net.listen(f"leaves-{version}", 1, *words)
+    away = net.programs[f"leaves-{version}"]
+    away.send_signal(signal.SIGSTOP)
+    publishes("sent", "sent too")
+    away.kill()
+    away.wait(PATIENCE)
+    publishes("missed", "missed too")
+    said = net.listen(f"back-{version}", 1, *words)
+    net.hears(said, f"{topic} missed too")
+    heard = said.read_text().splitlines()
+    texts = [line.partition(" ")[2] for line in heard if line.startswith(topic)]
+    assert texts == ["sent", "sent too", "missed", "missed too"], heard
+    for again, count in ((1, 2), (0, 2)):
+        assert sum(f"received PUBLISH (d{again}, q1" in line for line in heard) == count, heard
+
+
+def keeps_sessions(net: Network, stack: ExitStack) -> None:
+    """Sessions without connection are there or not as CONNACK says, and everybody has a share."""
+    port = net.bridges[1]
+
+    def comes(name: str, expiry: int = 600, **options: str) -> Subscriber:
+        return Subscriber(port, 9, stack, name, expiry, **options)
+
+    first = comes("alice")
+    assert not first.is_present
+    first.subscribe("alice")
+    second = comes("alice")
+    assert second.is_present
+    kind, reason = first.hears()
+    assert (kind, reason[:1]) == (0xE0, b"\x8e") and first.file.read(1) == b"", "taken over"
+    net.say(0, "-q", "1", "-t", "alice", "-m", "1")
+    until(lambda: second.came() == [1], "it comes to who took over")
+    second.stream.shutdown(socket.SHUT_RDWR)
+    # More than there is room for, of one address; its own make room.
+    for number in range(SESSIONS + 3):
+        comes(f"many-{number}", source="127.0.0.2").stream.shutdown(socket.SHUT_RDWR)
+    back = comes("alice")
+    assert back.is_present and back.came(0x3A) == [1], "again"
+    back.say(0x40, b"\0\1")
+    back.stream.shutdown(socket.SHUT_RDWR)
+    newest = comes(f"many-{SESSIONS + 2}", source="127.0.0.2")
+    assert newest.is_present and not comes("many-0", source="127.0.0.2").is_present
+    assert not comes("alice", 0).is_present, "with Clean Start"
 
 
 def check(onym: str, stack: ExitStack) -> None:
@@ -179,7 +250,9 @@ def check(onym: str, stack: ExitStack) -> None:
         client.kill()
         net.hears(last, f"will {version}")
         acknowledges(net, version)
+        comes_back(net, version)
     acknowledges_not(net, stack)
+    keeps_sessions(net, stack)
     # An application of Onym, which comes when it comes.
     path = "/mqtt/house/roof/~value"
     heard = net.start("native", *net.command(1), "subscribe", path, "--lines")[1]

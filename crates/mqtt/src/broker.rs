@@ -1,23 +1,27 @@
 //! The broker without I/O: what clients say goes in, answers and orders to the node come out.
 
 mod delivery;
+mod session;
+mod topics;
+mod wanted;
 
 use crate::packet::{
-    Answer, Connect, Level, Message, Quality, RECEIVE_MAX, Reason, Said, Version, published_len,
+    Answer, Connect, Level, Message, Quality, RECEIVE_MAX, Reason, Said, Version, Welcome,
 };
-use crate::topic::{self, Items};
-use delivery::Delivery;
-use onym_wire::push::{Id, Path};
+use crate::topic;
+use onym_tables::shares::Shares;
+use onym_wire::push::{Id, Label, Path};
+use session::{Holder, Session};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use wanted::Wanted;
 
-/// Most topics of all bridges that are remembered for wildcards.
-const KNOWN_MAX: usize = 65_536;
 /// A connection that says nothing is waited for so long before it says who it is.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Who subscribed gets the message that is kept of a topic, when it comes within so long.
-const KEPT_WITHIN: Duration = Duration::from_secs(2);
+/// How often connections and sessions are looked at whose time may be over.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Bounds of a bridge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,11 +37,33 @@ pub struct Limits {
     pub filters: usize,
     /// Topics that clients publish, and those that they subscribed to.
     pub topics: usize,
+    /// Sessions without connection; the oldest of the address that has most end.
+    pub sessions: usize,
+    /// Octets of such a session; publications beyond are dropped and counted.
+    pub session: usize,
+    /// Seconds that a session is kept without connection.
+    pub age: u32,
+}
+
+impl Limits {
+    /// Seconds that a session is kept whose client says so many.
+    pub(crate) fn kept_for(&self, expiry: u32) -> u32 {
+        expiry.min(self.age)
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { clients: 1024, packet: 256 << 10, queue: 1 << 20, filters: 256, topics: 10_000 }
+        Self {
+            clients: 1024,
+            packet: 256 << 10,
+            queue: 1 << 20,
+            filters: 256,
+            topics: 10_000,
+            sessions: 1024,
+            session: 256 << 10,
+            age: 86_400,
+        }
     }
 }
 
@@ -51,7 +77,7 @@ pub(crate) enum Action {
     /// An item is published; kept, where it is that of what is to be kept.
     Publish {
         item: Path,
-        payload: Vec<u8>,
+        payload: Arc<[u8]>,
         is_kept: bool,
     },
     /// Nothing is kept of an item any more.
@@ -64,86 +90,82 @@ pub(crate) enum Action {
 
 /// A connection.
 #[derive(Debug)]
-struct Client {
-    /// None: it has not said who it is.
-    version: Option<Version>,
-    name: Arc<str>,
-    filters: BTreeMap<Arc<str>, Filter>,
+struct Connection {
+    peer: IpAddr,
+    /// Its version and its session; none: it has not said who it is.
+    of: Option<(Version, u64)>,
     will: Option<(Message, Level)>,
     heard: Instant,
     /// Silence after which it is gone.
     patience: Option<Duration>,
-    /// What is to come exactly once and was not let go of.
-    held: BTreeSet<u16>,
-    delivery: Delivery,
-    /// Octets of a packet that it takes.
-    packet_max: usize,
 }
 
+/// A client that said who it is.
 #[derive(Debug, Clone, Copy)]
-struct Filter {
-    is_wild: bool,
-    level: Level,
-}
-
-/// The highest level that those of these filters grant which mean a topic.
-fn granted<'a>(
-    filters: impl Iterator<Item = (&'a Arc<str>, &'a Filter)>,
-    topic: &str,
-) -> Option<Level> {
-    filters.filter(|(filter, _)| topic::matches(filter, topic)).map(|(_, of)| of.level).max()
-}
-
-/// A topic to which clients subscribed.
-#[derive(Debug)]
-struct Wanted {
-    items: Items,
-    /// Each with the level that it was granted.
-    clients: BTreeMap<u64, Level>,
-    /// The message that is kept.
-    kept: Option<(Vec<u8>, Level)>,
-    /// Who is to get it when it comes, until when.
-    waiting: BTreeMap<u64, Instant>,
+struct Known {
+    client: u64,
+    version: Version,
+    session: u64,
 }
 
 #[derive(Debug)]
 pub(crate) struct Broker {
     root: Path,
     limits: Limits,
-    clients: BTreeMap<u64, Client>,
+    connections: BTreeMap<u64, Connection>,
+    sessions: BTreeMap<u64, Session>,
+    /// The session that was made last.
+    last: u64,
     names: BTreeMap<Arc<str>, u64>,
+    /// What names begin with that clients get here, and the last one.
+    prefix: Label,
+    fresh: u64,
+    /// Sessions without connection.
+    away: Shares<Holder, u64>,
     wanted: BTreeMap<Arc<str>, Wanted>,
     /// The topic of each item that is subscribed, and whether it is what is kept.
     items: BTreeMap<Id, (Arc<str>, bool)>,
     published: BTreeSet<Arc<str>>,
     known: BTreeSet<Arc<str>>,
     actions: Vec<Action>,
+    /// When it is to be looked next whose time is over.
+    look: Option<Instant>,
     /// Topics that were not followed for want of room.
     pub(crate) unfollowed: u64,
     /// Publications of QoS 1 for which there was no room, and of any that were larger than their client
     /// takes.
     pub(crate) dropped: u64,
-    /// Publications of QoS 1 that were not acknowledged when their connections ended.
+    /// Publications of QoS 1 that were not acknowledged when their sessions ended.
     pub(crate) unacknowledged: u64,
+    /// Sessions that ended early, for want of room.
+    pub(crate) forgotten: u64,
 }
 
 impl Broker {
-    pub(crate) fn new(root: Path, limits: Limits) -> Self {
-        let (clients, names, wanted, items, actions) = Default::default();
-        let (published, known) = Default::default();
+    /// Names that clients get here begin with `prefix`.
+    pub(crate) fn new(root: Path, limits: Limits, prefix: Label) -> Self {
+        let (connections, sessions, names, away) = Default::default();
+        let (wanted, items, published, known, actions) = Default::default();
         Self {
             root,
             limits,
-            clients,
+            connections,
+            sessions,
+            last: 0,
             names,
+            prefix,
+            fresh: 0,
+            away,
             wanted,
             items,
             published,
             known,
             actions,
+            look: None,
             unfollowed: 0,
             dropped: 0,
             unacknowledged: 0,
+            forgotten: 0,
         }
     }
 
@@ -154,141 +176,156 @@ impl Broker {
 
     /// Whether one more connection is taken.
     pub(crate) fn takes(&self) -> bool {
-        self.clients.len() < self.limits.clients
+        self.connections.len() < self.limits.clients
     }
 
     /// A connection is there.
-    pub(crate) fn connected(&mut self, now: Instant, client: u64) {
-        let (name, filters, held) = Default::default();
-        let patience = Some(PATIENCE);
-        let (delivery, packet_max) = (Delivery::default(), usize::MAX);
-        let (version, will, heard) = (None, None, now);
-        let fresh =
-            Client { version, name, filters, will, heard, patience, held, delivery, packet_max };
-        self.clients.insert(client, fresh);
+    pub(crate) fn connected(&mut self, now: Instant, client: u64, peer: IpAddr) {
+        let (of, will, heard, patience) = (None, None, now, Some(PATIENCE));
+        self.connections.insert(client, Connection { peer, of, will, heard, patience });
     }
 
     /// A connection ended; its will is published.
-    pub(crate) fn gone(&mut self, client: u64) {
-        let Some(gone) = self.clients.remove(&client) else { return };
-        self.unacknowledged += gone.delivery.unacknowledged();
-        if self.names.get(&gone.name) == Some(&client) {
-            self.names.remove(&gone.name);
+    pub(crate) fn gone(&mut self, now: Instant, client: u64) {
+        let Some(gone) = self.connections.remove(&client) else { return };
+        if let Some((_, session)) = gone.of {
+            self.leave(now, client, session, gone.peer);
         }
-        let topics: Vec<Arc<str>> = self
-            .wanted
-            .iter()
-            .filter(|(_, w)| w.clients.contains_key(&client))
-            .map(|(t, _)| t.clone())
-            .collect();
-        topics.iter().for_each(|topic| self.unwant(client, topic));
         if let Some((will, level)) = gone.will {
-            let _ = self.publish(will, level);
+            let _ = self.publish(now, will, level);
         }
     }
 
-    fn end(&mut self, client: u64, reason: Reason) {
-        self.actions.push(Action::Tell(client, Answer::Ended(reason)));
+    fn end(&mut self, now: Instant, client: u64, reason: Reason) {
+        self.ends(now, client, Answer::Ended(reason));
+    }
+
+    fn ends(&mut self, now: Instant, client: u64, last: Answer) {
+        self.actions.push(Action::Tell(client, last));
         self.actions.push(Action::End(client));
-        self.gone(client);
+        self.gone(now, client);
     }
 
-    /// What cannot be read came from a client, or more than may be.
-    pub(crate) fn refused(&mut self, client: u64, reason: Reason) {
-        if self.clients.get(&client).is_some_and(|client| client.version.is_some()) {
-            return self.end(client, reason);
-        }
+    /// What cannot be read came from a client, or more than may be, or it may not connect.
+    pub(crate) fn refused(&mut self, now: Instant, client: u64, reason: Reason) {
+        let is_known = self.connections.get(&client).is_some_and(|known| known.of.is_some());
         // Nothing else may come where CONNACK says no.
-        self.actions.push(Action::Tell(client, Answer::Refused(reason)));
-        self.actions.push(Action::End(client));
-        self.gone(client);
+        let last = if is_known { Answer::Ended(reason) } else { Answer::Refused(reason) };
+        self.ends(now, client, last);
     }
 
     /// A client says something.
     pub(crate) fn said(&mut self, now: Instant, client: u64, said: Said) {
-        let Some(known) = self.clients.get_mut(&client) else { return };
+        let Some(known) = self.connections.get_mut(&client) else { return };
         known.heard = now;
-        match (said, known.version) {
-            (Said::Connect(connect), None) => self.connect(client, connect),
-            (_, None) | (Said::Connect(_), _) => self.end(client, Reason::Protocol),
-            (Said::Publish(message, quality), Some(version)) => {
-                self.takes_message(client, version, message, quality);
+        match (said, known.of) {
+            (Said::Connect(connect), None) => self.connect(now, client, connect),
+            (_, None) | (Said::Connect(_), _) => self.end(now, client, Reason::Protocol),
+            (said, Some((version, session))) => {
+                self.hears(now, Known { client, version, session }, said);
             }
-            (Said::Acknowledge(number), _) => {
-                known.delivery.acknowledged(number);
-                self.send(client);
+        }
+    }
+
+    /// A client that said who it is says something else.
+    fn hears(&mut self, now: Instant, of: Known, said: Said) {
+        let Known { client, session, .. } = of;
+        let answer = match said {
+            Said::Connect(_) | Said::Other => return,
+            Said::Publish(message, quality) => {
+                return self.takes_message(now, of, message, quality);
             }
-            (Said::Release(number), _) => {
-                known.held.remove(&number);
-                self.actions.push(Action::Tell(client, Answer::Completed(number)));
+            Said::Disconnect { with_will, expiry } => {
+                return self.disconnect(now, of, with_will, expiry);
             }
-            (Said::Subscribe(number, filters), _) => {
+            Said::Acknowledge(number) => {
+                if let Some(known) = self.sessions.get_mut(&session) {
+                    known.delivery.acknowledged(number);
+                }
+                return self.send(session);
+            }
+            Said::Release(number) => {
+                if let Some(known) = self.sessions.get_mut(&session) {
+                    known.held.remove(&number);
+                }
+                Answer::Completed(number)
+            }
+            Said::Subscribe(number, filters) => {
                 let before = self.actions.len();
-                let subscribe = |(filter, level)| self.subscribe(now, client, filter, level);
+                let subscribe = |(filter, level)| self.subscribe(now, session, filter, level);
                 let answers = filters.into_iter().map(subscribe).collect();
                 // The answer comes before what the filters bring.
                 let brought = self.actions.split_off(before);
                 self.actions.push(Action::Tell(client, Answer::Subscribed(number, answers)));
-                self.actions.extend(brought);
+                return self.actions.extend(brought);
             }
-            (Said::Unsubscribe(number, filters), _) => {
-                filters.iter().for_each(|filter| self.unsubscribe(client, filter));
-                let answer = Answer::Unsubscribed(number, filters.len());
-                self.actions.push(Action::Tell(client, answer));
+            Said::Unsubscribe(number, filters) => {
+                filters.iter().for_each(|filter| self.unsubscribe(session, filter));
+                Answer::Unsubscribed(number, filters.len())
             }
-            (Said::Ping, _) => self.actions.push(Action::Tell(client, Answer::Pong)),
-            (Said::Disconnect(with_will), _) => {
-                if !with_will {
-                    known.will = None;
-                }
-                self.actions.push(Action::End(client));
-                self.gone(client);
-            }
-            (Said::Other, _) => {}
-        }
+            Said::Ping => Answer::Pong,
+        };
+        self.actions.push(Action::Tell(client, answer));
     }
 
-    fn connect(&mut self, client: u64, connect: Connect) {
-        let before = match connect.client.is_empty() {
-            true => None,
-            false => self.names.insert(connect.client.clone(), client),
+    fn connect(&mut self, now: Instant, client: u64, connect: Connect) {
+        let (session, is_present) = match self.open(now, client, &connect) {
+            Ok(session) => session,
+            Err(reason) => return self.refused(now, client, reason),
         };
-        if let Some(before) = before {
-            self.end(before, Reason::TakenOver);
-        }
-        let Some(known) = self.clients.get_mut(&client) else { return };
-        (known.version, known.name) = (Some(connect.version), connect.client);
-        (known.will, known.delivery) = (connect.will, Delivery::new(connect.receive_max));
-        known.packet_max = usize::try_from(connect.packet_max).unwrap_or(usize::MAX);
+        let Some(known) = self.connections.get_mut(&client) else { return };
+        (known.of, known.will) = (Some((connect.version, session)), connect.will);
         // One and a half times what it says.
         let silence = Duration::from_millis(u64::from(connect.keep_alive) * 1500);
         known.patience = (!silence.is_zero()).then_some(silence);
-        let most = u32::try_from(self.limits.packet).unwrap_or(u32::MAX);
-        self.actions.push(Action::Tell(client, Answer::Connected(most)));
+        let name = self.sessions.get(&session).map(|session| session.name.clone());
+        let welcome = Welcome {
+            is_present,
+            packet_max: u32::try_from(self.limits.packet).unwrap_or(u32::MAX),
+            expiry: self.limits.kept_for(connect.expiry),
+            name: name.filter(|name| connect.client.is_empty() && !name.is_empty()),
+        };
+        self.actions.push(Action::Tell(client, Answer::Connected(welcome)));
+        self.send(session);
     }
 
-    fn takes_message(&mut self, client: u64, version: Version, message: Message, quality: Quality) {
+    fn disconnect(&mut self, now: Instant, of: Known, with_will: bool, expiry: Option<u32>) {
+        let Known { client, session, .. } = of;
+        if let Some(expiry) = expiry
+            && let Err(reason) = self.expire_after(session, expiry)
+        {
+            return self.end(now, client, reason);
+        }
+        if let Some(known) = self.connections.get_mut(&client).filter(|_| !with_will) {
+            known.will = None;
+        }
+        self.actions.push(Action::End(client));
+        self.gone(now, client);
+    }
+
+    fn takes_message(&mut self, now: Instant, of: Known, message: Message, quality: Quality) {
+        let Known { client, version, session } = of;
         if let Quality::Exactly(number) = quality
-            && let Some(known) = self.clients.get_mut(&client)
+            && let Some(known) = self.sessions.get_mut(&session)
         {
             if known.held.contains(&number) {
                 // Said again: it was taken.
                 return self.actions.push(Action::Tell(client, Answer::Received(number, None)));
             }
             if known.held.len() >= usize::from(RECEIVE_MAX) {
-                return self.end(client, Reason::Full);
+                return self.end(now, client, Reason::Full);
             }
         }
-        let refused = self.publish(message, quality.into()).err();
+        let refused = self.publish(now, message, quality.into()).err();
         if let (Some(reason), Version::V3) = (refused, version) {
             // Its version knows no other way to say so.
-            return self.end(client, reason);
+            return self.end(now, client, reason);
         }
         let answer = match quality {
             Quality::Most => return,
             Quality::Least(number) => Answer::Acknowledged(number, refused),
             Quality::Exactly(number) => {
-                if let (None, Some(known)) = (refused, self.clients.get_mut(&client)) {
+                if let (None, Some(known)) = (refused, self.sessions.get_mut(&session)) {
                     known.held.insert(number);
                 }
                 Answer::Received(number, refused)
@@ -298,7 +335,7 @@ impl Broker {
     }
 
     /// Publishes a message: to clients here, and by the node.
-    fn publish(&mut self, message: Message, level: Level) -> Result<(), Reason> {
+    fn publish(&mut self, now: Instant, message: Message, level: Level) -> Result<(), Reason> {
         let items = topic::items(&self.root, &message.topic)?;
         let Message { topic, payload, retain } = message;
         if !self.published.contains(&topic) {
@@ -307,7 +344,7 @@ impl Broker {
             }
             self.published.insert(topic.clone());
             self.actions.push(Action::Announce(topic.clone()));
-            self.learn(Instant::now(), &topic);
+            self.learn(now, &topic);
         }
         self.value_came(&topic, &payload, level);
         if retain {
@@ -326,121 +363,16 @@ impl Broker {
         Ok(())
     }
 
-    fn subscribe(
-        &mut self,
-        now: Instant,
-        client: u64,
-        filter: Arc<str>,
-        level: Level,
-    ) -> Result<Level, Reason> {
-        let is_wild = topic::filter(&filter)?;
-        if !is_wild {
-            topic::items(&self.root, &filter).map_err(|_| Reason::Filter)?;
-        }
-        let Some(known) = self.clients.get_mut(&client) else { return Ok(level) };
-        let before = known.filters.get(&filter).map(|filter| filter.level);
-        if before.is_none() && known.filters.len() >= self.limits.filters {
-            return Err(Reason::Full);
-        }
-        if !is_wild {
-            self.want(now, client, &filter, level)?;
-        }
-        if let Some(known) = self.clients.get_mut(&client) {
-            known.filters.insert(filter.clone(), Filter { is_wild, level });
-        }
-        if before.is_some_and(|before| before > level) {
-            self.grant_anew(client);
-        }
-        if is_wild {
-            let meant = self.known.iter().filter(|topic| topic::matches(&filter, topic));
-            for topic in meant.cloned().collect::<Vec<_>>() {
-                if self.want(now, client, &topic, level).is_err() {
-                    self.unfollowed += 1;
-                }
-            }
-        }
-        Ok(level)
-    }
-
-    /// A client is to get what comes of a topic.
-    fn want(
-        &mut self,
-        now: Instant,
-        client: u64,
-        topic: &Arc<str>,
-        level: Level,
-    ) -> Result<(), Reason> {
-        if !self.wanted.contains_key(topic) {
-            if self.wanted.len() >= self.limits.topics {
-                return Err(Reason::Full);
-            }
-            let items = topic::items(&self.root, topic)?;
-            for (path, is_kept) in [(&items.value, false), (&items.retained, true)] {
-                self.items.insert(path.id.clone(), (topic.clone(), is_kept));
-                self.actions.push(Action::Subscribe(path.clone()));
-            }
-            let (clients, kept, waiting) = Default::default();
-            self.wanted.insert(topic.clone(), Wanted { items, clients, kept, waiting });
-        }
-        let Some(wanted) = self.wanted.get_mut(topic) else { return Ok(()) };
-        let granted = wanted.clients.entry(client).or_insert(level);
-        *granted = level.max(*granted);
-        match &wanted.kept {
-            Some((payload, of)) => {
-                let (topic, payload, of) = (topic.clone(), payload.clone(), *of);
-                let kept = Message { topic, payload, retain: true };
-                self.deliver(client, kept, of.min(level));
-            }
-            None => _ = wanted.waiting.insert(client, now + KEPT_WITHIN),
-        }
-        Ok(())
-    }
-
-    fn unsubscribe(&mut self, client: u64, filter: &Arc<str>) {
-        let Some(known) = self.clients.get_mut(&client) else { return };
-        if known.filters.remove(filter).is_none() {
-            return;
-        }
-        self.grant_anew(client);
-    }
-
-    /// A client gets of each topic what its filters grant by now, or nothing.
-    fn grant_anew(&mut self, client: u64) {
-        let Some(known) = self.clients.get(&client) else { return };
-        let mut unwanted = Vec::new();
-        for (topic, wanted) in &mut self.wanted {
-            let Some(level) = wanted.clients.get_mut(&client) else { continue };
-            match granted(known.filters.iter(), topic) {
-                Some(granted) => *level = granted,
-                None => unwanted.push(topic.clone()),
-            }
-        }
-        unwanted.iter().for_each(|topic| self.unwant(client, topic));
-    }
-
-    fn unwant(&mut self, client: u64, topic: &Arc<str>) {
-        let Some(wanted) = self.wanted.get_mut(topic) else { return };
-        wanted.clients.remove(&client);
-        wanted.waiting.remove(&client);
-        if wanted.clients.is_empty()
-            && let Some(Wanted { items, .. }) = self.wanted.remove(topic)
-        {
-            for path in [items.value, items.retained] {
-                self.items.remove(&path.id);
-                self.actions.push(Action::Unsubscribe(path));
-            }
-        }
-    }
-
     /// A publication of the node; which QoS it had elsewhere is not known.
     pub(crate) fn data(&mut self, now: Instant, id: &Id, payload: &[u8]) {
         if let Some((topic, is_kept)) = self.items.get(id).cloned() {
+            let payload = Arc::from(payload);
             match is_kept {
-                true => self.kept_came(Some(now), &topic, payload, Level::Least),
+                true => self.kept_came(Some(now), &topic, &payload, Level::Least),
                 false => {
                     // It may come before the word that there is such a topic.
                     self.learn(now, &topic);
-                    self.value_came(&topic, payload, Level::Least);
+                    self.value_came(&topic, &payload, Level::Least);
                 }
             }
         } else if id.starts_with(&topic::directory(&self.root).id)
@@ -450,99 +382,29 @@ impl Broker {
         }
     }
 
-    fn value_came(&mut self, topic: &Arc<str>, payload: &[u8], level: Level) {
-        let Some(wanted) = self.wanted.get_mut(topic) else { return };
-        wanted.waiting.clear();
-        let clients: Vec<(u64, Level)> = wanted.clients.iter().map(|(c, of)| (*c, *of)).collect();
-        for (client, granted) in clients {
-            let (topic, payload) = (topic.clone(), payload.to_vec());
-            let message = Message { topic, payload, retain: false };
-            self.deliver(client, message, level.min(granted));
-        }
-    }
-
-    /// What is kept of a topic is another message: who waits for one gets it.
-    fn kept_came(&mut self, now: Option<Instant>, topic: &Arc<str>, payload: &[u8], level: Level) {
-        let Some(wanted) = self.wanted.get_mut(topic) else { return };
-        wanted.kept = (!payload.is_empty()).then(|| (payload.to_vec(), level));
-        let waiting = std::mem::take(&mut wanted.waiting);
-        let is_due = |until: &Instant| now.is_some_and(|now| now <= *until);
-        let due = waiting.iter().filter(|(_, until)| is_due(until));
-        let of = |client| wanted.clients.get(client).map(|granted| (*client, *granted));
-        let clients: Vec<(u64, Level)> = due.filter_map(|(client, _)| of(client)).collect();
-        for (client, granted) in clients {
-            let (topic, payload) = (topic.clone(), payload.to_vec());
-            let message = Message { topic, payload, retain: true };
-            self.deliver(client, message, level.min(granted));
-        }
-    }
-
-    /// A client gets a message, at once where it need not acknowledge it.
-    fn deliver(&mut self, client: u64, message: Message, level: Level) {
-        let Some(known) = self.clients.get_mut(&client) else { return };
-        if published_len(&message, level) > known.packet_max {
-            self.dropped += 1;
-            return;
-        }
-        if level == Level::Most {
-            return self.actions.push(Action::Tell(client, Answer::Published(message, None)));
-        }
-        if !known.delivery.push(message, self.limits.queue) {
-            self.dropped += 1;
-        }
-        self.send(client);
-    }
-
-    /// What waits for a client leaves, as far as it acknowledges.
-    fn send(&mut self, client: u64) {
-        let Some(known) = self.clients.get_mut(&client) else { return };
-        while let Some((number, message)) = known.delivery.pop() {
-            let answer = Answer::Published(message, Some(number));
-            self.actions.push(Action::Tell(client, answer));
-        }
-    }
-
-    /// A topic that clients of some bridge publish: who wants it by a wildcard gets it.
-    fn learn(&mut self, now: Instant, topic: &Arc<str>) {
-        if self.known.contains(topic) || topic::items(&self.root, topic).is_err() {
-            return;
-        }
-        if self.known.len() >= KNOWN_MAX {
-            self.unfollowed += 1;
-            return;
-        }
-        self.known.insert(topic.clone());
-        let wild = |client: &Client| {
-            granted(client.filters.iter().filter(|(_, filter)| filter.is_wild), topic)
-        };
-        let clients = self.clients.iter();
-        let clients: Vec<(u64, Level)> =
-            clients.filter_map(|(number, client)| Some((*number, wild(client)?))).collect();
-        for (client, level) in clients {
-            if self.want(now, client, topic, level).is_err() {
-                self.unfollowed += 1;
-            }
-        }
-    }
-
-    /// Ends the connections of clients that are silent for too long.
+    /// Ends the connections of clients that are silent for too long, and sessions whose time is over.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        let is_silent = |client: &Client| {
-            client.patience.is_some_and(|patience| now.duration_since(client.heard) > patience)
+        if self.look.is_some_and(|look| now < look) {
+            return;
+        }
+        self.look = Some(now + LOOK);
+        let is_silent = |connection: &Connection| {
+            let silence = now.duration_since(connection.heard);
+            connection.patience.is_some_and(|patience| silence > patience)
         };
-        let silent: Vec<u64> =
-            self.clients.iter().filter(|(_, c)| is_silent(c)).map(|(number, _)| *number).collect();
-        silent.into_iter().for_each(|client| self.end(client, Reason::Silent));
+        let silent = self.connections.iter().filter(|(_, connection)| is_silent(connection));
+        let silent: Vec<u64> = silent.map(|(number, _)| *number).collect();
+        silent.into_iter().for_each(|client| self.end(now, client, Reason::Silent));
+        self.end_sessions(now);
     }
 
     /// The node is gone.
     pub(crate) fn stop(&mut self) {
-        let all: Vec<u64> = self.clients.keys().copied().collect();
-        let left = self.clients.values().map(|client| client.delivery.unacknowledged());
+        let left = self.sessions.values().map(|session| session.delivery.unacknowledged());
         self.unacknowledged += left.sum::<u64>();
-        for client in all {
-            self.actions.push(Action::Tell(client, Answer::Ended(Reason::NodeGone)));
-            self.actions.push(Action::End(client));
+        for client in self.connections.keys() {
+            self.actions.push(Action::Tell(*client, Answer::Ended(Reason::NodeGone)));
+            self.actions.push(Action::End(*client));
         }
     }
 }

@@ -16,7 +16,7 @@ pub(crate) enum Version {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) topic: Arc<str>,
-    pub(crate) payload: Vec<u8>,
+    pub(crate) payload: Arc<[u8]>,
     pub(crate) retain: bool,
 }
 
@@ -24,7 +24,12 @@ pub(crate) struct Message {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Connect {
     pub(crate) version: Version,
+    /// Empty: it has no name.
     pub(crate) client: Arc<str>,
+    /// It wants none of what it had before.
+    pub(crate) is_clean: bool,
+    /// Seconds that its session outlives the connection.
+    pub(crate) expiry: u32,
     /// Seconds; 0: it may be silent.
     pub(crate) keep_alive: u16,
     pub(crate) will: Option<(Message, Level)>,
@@ -80,8 +85,12 @@ pub(crate) enum Said {
     Subscribe(u16, Vec<(Arc<str>, Level)>),
     Unsubscribe(u16, Vec<Arc<str>>),
     Ping,
-    /// Whether its will is to be published even so.
-    Disconnect(bool),
+    Disconnect {
+        /// Its will is to be published even so.
+        with_will: bool,
+        /// Seconds that its session outlives the connection, if that is to change.
+        expiry: Option<u32>,
+    },
     /// An acknowledgement of what nobody waits for.
     Other,
 }
@@ -96,6 +105,7 @@ pub(crate) enum Reason {
     Shared,
     Full,
     TooLarge,
+    Name,
     TakenOver,
     Silent,
     NodeGone,
@@ -112,6 +122,7 @@ impl Reason {
             Self::Shared => 0x9e,
             Self::Full => 0x97,
             Self::TooLarge => 0x95,
+            Self::Name => 0x85,
             Self::TakenOver => 0x8e,
             Self::Silent => 0x8d,
             Self::NodeGone => 0x8b,
@@ -122,11 +133,9 @@ impl Reason {
 /// What a client is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// With the most octets of a packet.
-    Connected(u32),
+    Connected(Welcome),
     Refused(Reason),
-    /// With the number by which it is acknowledged, if it is.
-    Published(Message, Option<u16>),
+    Published(Message, Delivered),
     Acknowledged(u16, Option<Reason>),
     Received(u16, Option<Reason>),
     Completed(u16),
@@ -136,6 +145,29 @@ pub(crate) enum Answer {
     Pong,
     /// Then the connection ends.
     Ended(Reason),
+}
+
+/// What a client learns when it connects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Welcome {
+    /// It has its session from before.
+    pub(crate) is_present: bool,
+    /// Most octets of a packet.
+    pub(crate) packet_max: u32,
+    /// Seconds that its session outlives the connection.
+    pub(crate) expiry: u32,
+    /// Its name, where it had none.
+    pub(crate) name: Option<Arc<str>>,
+}
+
+/// How a message comes to a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivered {
+    Most,
+    /// With the number by which it is acknowledged.
+    Least(u16),
+    /// As [`Self::Least`], and it left in an earlier connection, too.
+    Again(u16),
 }
 
 /// Octets of a packet at the front of `octets`, as its header says; none: there is not enough to tell.
@@ -179,6 +211,10 @@ fn text(name: &str) -> Arc<str> {
     Arc::from(name)
 }
 
+fn octets(of: &[u8]) -> Arc<[u8]> {
+    Arc::from(of)
+}
+
 fn quality(of: QosPid) -> Quality {
     match of {
         QosPid::Level0 => Quality::Most,
@@ -192,16 +228,18 @@ fn of_v3(packet: v3::Packet) -> Said {
         v3::Packet::Connect(connect) => Said::Connect(Connect {
             version: Version::V3,
             client: text(&connect.client_id),
+            is_clean: connect.clean_session,
+            expiry: if connect.clean_session { 0 } else { u32::MAX },
             keep_alive: connect.keep_alive,
             will: connect.last_will.map(|will| {
-                let (topic, payload) = (text(&will.topic_name), will.message.to_vec());
+                let (topic, payload) = (text(&will.topic_name), octets(&will.message));
                 (Message { topic, payload, retain: will.retain }, will.qos.into())
             }),
             receive_max: u16::MAX,
             packet_max: u32::MAX,
         }),
         v3::Packet::Publish(publish) => {
-            let (topic, payload) = (text(&publish.topic_name), publish.payload.to_vec());
+            let (topic, payload) = (text(&publish.topic_name), octets(&publish.payload));
             let message = Message { topic, payload, retain: publish.retain };
             Said::Publish(message, quality(publish.qos_pid))
         }
@@ -218,7 +256,7 @@ fn of_v3(packet: v3::Packet) -> Said {
             Said::Unsubscribe(unsubscribe.pid.value(), filters)
         }
         v3::Packet::Pingreq => Said::Ping,
-        v3::Packet::Disconnect => Said::Disconnect(false),
+        v3::Packet::Disconnect => Said::Disconnect { with_will: false, expiry: None },
         _ => Said::Other,
     }
 }
@@ -228,9 +266,11 @@ fn of_v5(packet: v5::Packet) -> Result<Said, Reason> {
         v5::Packet::Connect(connect) => Said::Connect(Connect {
             version: Version::V5,
             client: text(&connect.client_id),
+            is_clean: connect.clean_start,
+            expiry: connect.properties.session_expiry_interval.unwrap_or(0),
             keep_alive: connect.keep_alive,
             will: connect.last_will.map(|will| {
-                let (topic, payload) = (text(&will.topic_name), will.payload.to_vec());
+                let (topic, payload) = (text(&will.topic_name), octets(&will.payload));
                 (Message { topic, payload, retain: will.retain }, will.qos.into())
             }),
             receive_max: match connect.properties.receive_max {
@@ -243,7 +283,7 @@ fn of_v5(packet: v5::Packet) -> Result<Said, Reason> {
             },
         }),
         v5::Packet::Publish(publish) => {
-            let (topic, payload) = (text(&publish.topic_name), publish.payload.to_vec());
+            let (topic, payload) = (text(&publish.topic_name), octets(&publish.payload));
             let message = Message { topic, payload, retain: publish.retain };
             Said::Publish(message, quality(publish.qos_pid))
         }
@@ -262,7 +302,9 @@ fn of_v5(packet: v5::Packet) -> Result<Said, Reason> {
         v5::Packet::Pingreq => Said::Ping,
         v5::Packet::Disconnect(disconnect) => {
             let with_will = v5::DisconnectReasonCode::DisconnectWithWillMessage;
-            Said::Disconnect(disconnect.reason_code == with_will)
+            let with_will = disconnect.reason_code == with_will;
+            let expiry = disconnect.properties.session_expiry_interval;
+            Said::Disconnect { with_will, expiry }
         }
         _ => Said::Other,
     })
@@ -299,11 +341,15 @@ fn pid(number: u16) -> Option<Pid> {
     Pid::try_from(number).ok()
 }
 
-fn numbered(number: Option<u16>) -> Option<QosPid> {
-    match number {
-        None => Some(QosPid::Level0),
-        Some(number) => pid(number).map(QosPid::Level1),
+fn numbered(of: Delivered) -> Option<QosPid> {
+    match of {
+        Delivered::Most => Some(QosPid::Level0),
+        Delivered::Least(number) | Delivered::Again(number) => pid(number).map(QosPid::Level1),
     }
+}
+
+const fn is_again(of: Delivered) -> bool {
+    matches!(of, Delivered::Again(_))
 }
 
 fn name(topic: &Arc<str>) -> Option<TopicName> {
@@ -312,15 +358,16 @@ fn name(topic: &Arc<str>) -> Option<TopicName> {
 
 fn as_v3(answer: &Answer) -> Option<v3::Packet> {
     use v3::{ConnectReturnCode as Code, SubscribeReturnCode as Granted};
-    let connack = |code| Some(v3::Packet::Connack(v3::Connack::new(false, code)));
+    let connack = |is_present, code| Some(v3::Packet::Connack(v3::Connack::new(is_present, code)));
     match answer {
-        Answer::Connected(_) => connack(Code::Accepted),
-        Answer::Refused(Reason::Protocol) => connack(Code::UnacceptableProtocolVersion),
-        Answer::Refused(_) => connack(Code::ServerUnavailable),
-        Answer::Published(message, number) => {
-            let payload = message.payload.clone().into();
-            let publish = v3::Publish::new(numbered(*number)?, name(&message.topic)?, payload);
-            Some(v3::Packet::Publish(v3::Publish { retain: message.retain, ..publish }))
+        Answer::Connected(welcome) => connack(welcome.is_present, Code::Accepted),
+        Answer::Refused(Reason::Protocol) => connack(false, Code::UnacceptableProtocolVersion),
+        Answer::Refused(Reason::Name) => connack(false, Code::IdentifierRejected),
+        Answer::Refused(_) => connack(false, Code::ServerUnavailable),
+        Answer::Published(message, of) => {
+            let (payload, dup) = (message.payload.to_vec().into(), is_again(*of));
+            let publish = v3::Publish::new(numbered(*of)?, name(&message.topic)?, payload);
+            Some(v3::Packet::Publish(v3::Publish { retain: message.retain, dup, ..publish }))
         }
         Answer::Acknowledged(number, _) => Some(v3::Packet::Puback(pid(*number)?)),
         Answer::Received(number, _) => Some(v3::Packet::Pubrec(pid(*number)?)),
@@ -343,11 +390,12 @@ fn as_v3(answer: &Answer) -> Option<v3::Packet> {
 fn as_v5(answer: &Answer) -> Option<v5::Packet> {
     use v5::{ConnectReasonCode as Code, SubscribeReasonCode as Granted};
     match answer {
-        Answer::Connected(octets_max) => {
-            let mut connack = v5::Connack::new(false, Code::Success);
-            connack.properties.session_expiry_interval = Some(0);
+        Answer::Connected(welcome) => {
+            let mut connack = v5::Connack::new(welcome.is_present, Code::Success);
+            connack.properties.session_expiry_interval = Some(welcome.expiry);
+            connack.properties.assigned_client_id = welcome.name.clone();
             connack.properties.receive_max = Some(RECEIVE_MAX);
-            connack.properties.max_packet_size = Some(*octets_max);
+            connack.properties.max_packet_size = Some(welcome.packet_max);
             connack.properties.subscription_id_available = Some(false);
             connack.properties.shared_subscription_available = Some(false);
             Some(v5::Packet::Connack(connack))
@@ -356,10 +404,10 @@ fn as_v5(answer: &Answer) -> Option<v5::Packet> {
             let code = Code::from_u8(reason.code()).unwrap_or(Code::ServerUnavailable);
             Some(v5::Packet::Connack(v5::Connack::new(false, code)))
         }
-        Answer::Published(message, number) => {
-            let payload = message.payload.clone().into();
-            let publish = v5::Publish::new(numbered(*number)?, name(&message.topic)?, payload);
-            Some(v5::Packet::Publish(v5::Publish { retain: message.retain, ..publish }))
+        Answer::Published(message, of) => {
+            let (payload, dup) = (message.payload.to_vec().into(), is_again(*of));
+            let publish = v5::Publish::new(numbered(*of)?, name(&message.topic)?, payload);
+            Some(v5::Packet::Publish(v5::Publish { retain: message.retain, dup, ..publish }))
         }
         Answer::Acknowledged(number, refused) => {
             let code = refused.map_or(v5::PubackReasonCode::Success, |reason| match reason {
@@ -403,138 +451,4 @@ fn as_v5(answer: &Answer) -> Option<v5::Packet> {
 pub(crate) const RECEIVE_MAX: u16 = 64;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What a client of either version sends.
-    fn said(version: Version) -> Vec<Vec<u8>> {
-        let topic = || TopicName::try_from("a/b").unwrap();
-        let filter = || mqtt_proto::TopicFilter::try_from("a/+/#").unwrap();
-        let one = Pid::try_from(7).unwrap();
-        let encoded = match version {
-            Version::V3 => [
-                v3::Packet::Connect(v3::Connect::new("me".into(), 60)),
-                v3::Packet::Publish(v3::Publish::new(
-                    QosPid::Level2(one),
-                    topic(),
-                    b"x"[..].into(),
-                )),
-                v3::Packet::Subscribe(v3::Subscribe::new(one, vec![(filter(), QoS::Level1)])),
-            ]
-            .map(|packet| packet.encode().unwrap().as_ref().to_vec()),
-            Version::V5 => [
-                v5::Packet::Connect(v5::Connect::new("me".into(), 60)),
-                v5::Packet::Publish(v5::Publish::new(
-                    QosPid::Level2(one),
-                    topic(),
-                    b"x"[..].into(),
-                )),
-                v5::Packet::Subscribe(v5::Subscribe::new(
-                    one,
-                    vec![(filter(), v5::SubscriptionOptions::new(QoS::Level1))],
-                )),
-            ]
-            .map(|packet| packet.encode().unwrap().as_ref().to_vec()),
-        };
-        encoded.to_vec()
-    }
-
-    #[test]
-    fn packets_of_both_versions_read_alike() {
-        for of in [Version::V3, Version::V5] {
-            let all = said(of);
-            assert_eq!(version(&all[0]), Ok(of));
-            assert!(all.iter().all(|packet| length(packet) == Ok(Some(packet.len()))));
-            let read: Vec<Said> = all.iter().map(|packet| read(of, packet).unwrap()).collect();
-            let (client, topic) = ("me".into(), "a/b".into());
-            let (keep_alive, receive_max, packet_max) = (60, u16::MAX, u32::MAX);
-            let (version, will) = (of, None);
-            let connect = Connect { version, client, keep_alive, will, receive_max, packet_max };
-            let message = Message { topic, payload: b"x".to_vec(), retain: false };
-            assert_eq!(
-                read,
-                [
-                    Said::Connect(connect),
-                    Said::Publish(message, Quality::Exactly(7)),
-                    Said::Subscribe(7, vec![("a/+/#".into(), Level::Least)]),
-                ]
-            );
-        }
-    }
-
-    #[test]
-    fn what_is_to_be_acknowledged_has_a_number_and_a_filter_its_level_in_both_versions() {
-        let message = || Message { topic: "a".into(), payload: b"x".to_vec(), retain: true };
-        let answers = [Ok(Level::Most), Ok(Level::Least), Err(Reason::Filter)].to_vec();
-        for (of, codes) in [(Version::V3, [0, 1, 0x80]), (Version::V5, [0, 1, 0x8f])] {
-            for (number, quality) in [(None, Quality::Most), (Some(9), Quality::Least(9))] {
-                let mut out = Vec::new();
-                write(of, &Answer::Published(message(), number), &mut out);
-                assert_eq!(read(of, &out), Ok(Said::Publish(message(), quality)));
-                // Sent for the first time (DUP).
-                assert_eq!(out[0] & 8, 0);
-            }
-            let mut out = Vec::new();
-            write(of, &Answer::Subscribed(7, answers.clone()), &mut out);
-            assert!(out.ends_with(&codes), "{out:?}");
-            assert_eq!(read(of, &[0x40, 2, 0, 9]), Ok(Said::Acknowledge(9)));
-            assert_eq!(read(of, &[0x40, 2, 0, 0]), Err(Reason::Malformed));
-        }
-        // With a reason why it was not taken: it is done with, too.
-        assert_eq!(read(Version::V5, &[0x40, 3, 0, 9, 0x97]), Ok(Said::Acknowledge(9)));
-    }
-
-    #[test]
-    fn a_maximum_of_nothing_is_a_protocol_error() {
-        let connect = |receive_max, packet_max| {
-            let mut connect = v5::Connect::new("me".into(), 60);
-            connect.properties.receive_max = receive_max;
-            connect.properties.max_packet_size = packet_max;
-            let packet = v5::Packet::Connect(connect).encode().unwrap();
-            match read(Version::V5, packet.as_ref()) {
-                Ok(Said::Connect(connect)) => Ok((connect.receive_max, connect.packet_max)),
-                other => Err(other),
-            }
-        };
-        assert_eq!(connect(Some(0), None), Err(Err(Reason::Protocol)));
-        assert_eq!(connect(None, Some(0)), Err(Err(Reason::Protocol)));
-        assert_eq!(connect(Some(1), Some(2)), Ok((1, 2)));
-        assert_eq!(connect(None, None), Ok((u16::MAX, u32::MAX)));
-        let mut out = Vec::new();
-        write(Version::V5, &Answer::Refused(Reason::Protocol), &mut out);
-        assert_eq!(out[3], 0x82);
-    }
-
-    #[test]
-    fn the_length_of_a_publication_is_known_before_it_is_written() {
-        for len in (0..300).chain(16_370..16_390).chain(2_097_140..2_097_160) {
-            for (level, number) in [(Level::Most, None), (Level::Least, Some(9))] {
-                let message = Message { topic: "a".into(), payload: vec![0; len], retain: false };
-                let of = published_len(&message, level);
-                let mut out = Vec::new();
-                write(Version::V5, &Answer::Published(message, number), &mut out);
-                assert_eq!(out.len(), of, "{len} {level:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn whatever_octets_come_nothing_worse_happens_than_that_they_are_refused() {
-        for of in [Version::V3, Version::V5] {
-            for packet in said(of) {
-                for at in 0..packet.len() {
-                    let _ =
-                        (read(of, &packet[..at]), version(&packet[..at]), length(&packet[..at]));
-                    for octet in [0, 1, 0x7f, 0x80, 0xff] {
-                        let mut changed = packet.clone();
-                        changed[at] = octet;
-                        let _ = (read(of, &changed), version(&changed), length(&changed));
-                    }
-                }
-            }
-        }
-        assert_eq!(length(&[0x30, 0x80, 0x80, 0x80, 0x80, 1]), Err(Reason::Malformed));
-        assert_eq!(length(&[0x30, 0xff, 0xff, 0xff, 0x7f]), Ok(Some(268_435_460)));
-        assert_eq!((length(&[]), length(&[0x30, 0x80])), (Ok(None), Ok(None)));
-    }
-}
+mod tests;

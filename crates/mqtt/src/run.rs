@@ -3,7 +3,7 @@
 mod own;
 
 use crate::broker::{Action, Broker, Limits};
-use crate::packet::{self, Answer, Reason, Version};
+use crate::packet::{self, Answer, Delivered, Reason, Version};
 use onym_client::push::{App, Error, Event};
 use onym_wire::push::{Path, Strategy};
 use own::Own;
@@ -44,8 +44,10 @@ pub struct Stopped {
     pub unsent: u64,
     /// Topics that were not followed for want of room.
     pub unfollowed: u64,
-    /// Publications of QoS 1 that clients had not acknowledged when their connections ended.
+    /// Publications of QoS 1 that clients had not acknowledged when their sessions ended.
     pub unacknowledged: u64,
+    /// Sessions without connection that ended early, for want of room.
+    pub forgotten: u64,
 }
 
 /// A broker's face of a node.
@@ -81,7 +83,7 @@ impl Bridge {
     ) -> Result<Self, Error> {
         let wrong = |error: std::io::Error| Error::Gone(error.to_string());
         listener.set_nonblocking(true).map_err(wrong)?;
-        let broker = Broker::new(root.clone(), limits);
+        let broker = Broker::new(root.clone(), limits, app.token());
         let own = Own::begin(app, root, strategy)?;
         let connections = BTreeMap::new();
         Ok(Self { listener, limits, broker, own, connections, last: 0, dropped: 0 })
@@ -112,9 +114,9 @@ impl Bridge {
         let _ = self.obey();
         self.connections.values_mut().for_each(|connection| _ = connection.flush());
         ended?;
-        let Broker { dropped, unfollowed, unacknowledged, .. } = self.broker;
+        let Broker { dropped, unfollowed, unacknowledged, forgotten, .. } = self.broker;
         let (dropped, unsent) = (self.dropped + dropped, self.own.unsent);
-        Ok(Stopped { dropped, unsent, unfollowed, unacknowledged })
+        Ok(Stopped { dropped, unsent, unfollowed, unacknowledged, forgotten })
     }
 
     fn turn(&mut self) -> Result<(), Error> {
@@ -145,7 +147,7 @@ impl Bridge {
             let is_there =
                 connection.flush() && !(connection.is_over && connection.queue.is_empty());
             if !is_there {
-                self.broker.gone(*client);
+                self.broker.gone(now, *client);
             }
             is_there
         });
@@ -188,7 +190,7 @@ impl Bridge {
             if !self.broker.takes() {
                 return;
             }
-            let Ok((stream, _)) = self.listener.accept() else { return };
+            let Ok((stream, peer)) = self.listener.accept() else { return };
             if stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)).is_err() {
                 continue;
             }
@@ -196,7 +198,7 @@ impl Bridge {
             let (received, queue) = Default::default();
             let connection = Connection { stream, version: None, received, queue, is_over: false };
             self.connections.insert(self.last, connection);
-            self.broker.connected(now, self.last);
+            self.broker.connected(now, self.last, peer.ip());
         }
     }
 
@@ -208,7 +210,7 @@ impl Bridge {
             Ok(0) => {
                 connection.is_over = true;
                 connection.queue.clear();
-                return self.broker.gone(client);
+                return self.broker.gone(now, client);
             }
             Ok(len) => connection.received.extend_from_slice(octets.get(..len).unwrap_or_default()),
             Err(error)
@@ -216,7 +218,7 @@ impl Bridge {
             Err(_) => {
                 connection.is_over = true;
                 connection.queue.clear();
-                return self.broker.gone(client);
+                return self.broker.gone(now, client);
             }
         }
         let mut at = 0;
@@ -241,7 +243,7 @@ impl Bridge {
             match said {
                 Ok(said) => self.broker.said(now, client, said),
                 Err(reason) => {
-                    self.broker.refused(client, reason);
+                    self.broker.refused(now, client, reason);
                     at = rest_of(self.connections.get(&client));
                 }
             }
@@ -274,7 +276,7 @@ impl Bridge {
             return;
         }
         // What is to be acknowledged has a bound of its own.
-        let may_go = matches!(answer, Answer::Published(_, None));
+        let may_go = matches!(answer, Answer::Published(_, Delivered::Most));
         if may_go && connection.queue.len() > self.limits.queue {
             self.dropped += 1;
             return;

@@ -21,7 +21,6 @@ mod repair;
 mod request;
 mod retained;
 mod share;
-mod shares;
 mod source;
 mod tell;
 mod terms;

@@ -19,6 +19,7 @@ pub mod prefix_map;
 pub mod rng;
 mod room;
 pub mod rtt;
+pub mod shares;
 mod sip;
 pub mod wheel;
 

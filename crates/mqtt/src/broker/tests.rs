@@ -1,4 +1,10 @@
 use super::*;
+use crate::packet::Delivered;
+
+mod sessions;
+
+/// Where clients come from.
+const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
 /// A broker, and what its clients were told.
 struct Played {
@@ -11,7 +17,7 @@ struct Played {
 
 impl Played {
     fn new(limits: Limits) -> Self {
-        let broker = Broker::new("/mqtt".parse().unwrap(), limits);
+        let broker = Broker::new("/mqtt".parse().unwrap(), limits, Label::from_u64(1));
         let (orders, told, ended) = Default::default();
         Self { broker, now: Instant::now(), orders, told, ended }
     }
@@ -34,10 +40,11 @@ impl Played {
 
     fn connects(&mut self, client: u64, version: Version, will: Option<Message>) -> Vec<Answer> {
         let will = will.map(|will| (will, Level::Most));
-        self.broker.connected(self.now, client);
-        let name = format!("client {client}").as_str().into();
-        let (keep_alive, receive_max, packet_max) = (10, u16::MAX, u32::MAX);
-        let connect = Connect { version, client: name, keep_alive, will, receive_max, packet_max };
+        self.opens(client, Connect { version, keep_alive: 10, will, ..named(client) })
+    }
+
+    fn opens(&mut self, client: u64, connect: Connect) -> Vec<Answer> {
+        self.broker.connected(self.now, client, PEER);
         self.says(client, Said::Connect(connect))
     }
 
@@ -48,12 +55,30 @@ impl Played {
     }
 }
 
+/// A client of MQTT 5 without a will, that takes all there is, and has this number in its name.
+fn named(client: u64) -> Connect {
+    Connect {
+        version: Version::V5,
+        client: format!("client {client}").as_str().into(),
+        is_clean: true,
+        expiry: 0,
+        keep_alive: 0,
+        will: None,
+        receive_max: u16::MAX,
+        packet_max: u32::MAX,
+    }
+}
+
+fn welcome() -> Welcome {
+    Welcome { is_present: false, packet_max: 256 << 10, expiry: 0, name: None }
+}
+
 fn message(topic: &str, payload: &[u8], retain: bool) -> Message {
-    Message { topic: topic.into(), payload: payload.to_vec(), retain }
+    Message { topic: topic.into(), payload: payload.into(), retain }
 }
 
 fn published(topic: &str, payload: &[u8], retain: bool) -> Answer {
-    Answer::Published(message(topic, payload, retain), None)
+    Answer::Published(message(topic, payload, retain), Delivered::Most)
 }
 
 /// A client asks for filters, at most once each.
@@ -65,7 +90,7 @@ fn subscribe(number: u16, filters: &[&str]) -> Said {
 #[test]
 fn clients_of_one_bridge_hear_each_other_and_wildcards_follow_topics_that_come() {
     let mut all = Played::new(Limits::default());
-    assert_eq!(all.connects(1, Version::V5, None), [Answer::Connected(256 << 10)]);
+    assert_eq!(all.connects(1, Version::V5, None), [Answer::Connected(welcome())]);
     all.connects(2, Version::V3, None);
     let answer = all.says(2, subscribe(7, &["home/+/light", "#", "home/a/light"]));
     assert_eq!(answer, [Answer::Subscribed(7, vec![Ok(Level::Most); 3])]);
@@ -128,10 +153,10 @@ fn wills_are_published_when_a_connection_fails_and_not_when_it_is_ended() {
     all.says(9, subscribe(1, &["will"]));
     let will = || Some(message("will", b"dead", false));
     (1..5).for_each(|client| _ = all.connects(client, Version::V5, will()));
-    all.says(1, Said::Disconnect(false));
+    all.says(1, Said::Disconnect { with_will: false, expiry: None });
     assert_eq!(all.told.remove(&9), None);
-    all.says(2, Said::Disconnect(true));
-    all.broker.gone(3);
+    all.says(2, Said::Disconnect { with_will: true, expiry: None });
+    all.broker.gone(all.now, 3);
     all.now += Duration::from_secs(16);
     let dead = published("will", b"dead", false);
     assert_eq!(all.says(9, Said::Ping), [dead.clone(), dead.clone(), Answer::Pong]);
@@ -140,11 +165,7 @@ fn wills_are_published_when_a_connection_fails_and_not_when_it_is_ended() {
     assert_eq!(all.told.remove(&9), Some(vec![dead]));
     assert_eq!(all.ended, BTreeSet::from([1, 2, 4]));
     // The same client once more: the connection from before ends.
-    all.broker.connected(all.now, 5);
-    let (version, keep_alive, will) = (Version::V5, 0, None);
-    let (client, receive_max, packet_max) = ("client 9".into(), u16::MAX, u32::MAX);
-    let connect = Connect { version, client, keep_alive, will, receive_max, packet_max };
-    all.says(5, Said::Connect(connect));
+    all.opens(5, named(9));
     assert_eq!(all.told.remove(&9), Some(vec![Answer::Ended(Reason::TakenOver)]));
 }
 
@@ -178,7 +199,7 @@ fn at_the_bounds_what_is_beyond_is_refused_and_the_rest_goes_on() {
     assert!(all.told.is_empty());
     let said = all.says(7, Said::Ping);
     assert!(said.is_empty(), "nobody");
-    all.broker.connected(all.now, 8);
+    all.broker.connected(all.now, 8, PEER);
     assert_eq!(all.says(8, Said::Ping), [Answer::Ended(Reason::Protocol)], "not who it is");
 }
 
@@ -191,11 +212,7 @@ impl Played {
 
     /// A client of MQTT 5 that takes so many unacknowledged publications, and packets so large.
     fn takes(&mut self, client: u64, receive_max: u16, packet_max: u32) {
-        self.broker.connected(self.now, client);
-        let name = format!("client {client}").as_str().into();
-        let (version, keep_alive, will) = (Version::V5, 0, None);
-        let connect = Connect { version, client: name, keep_alive, will, receive_max, packet_max };
-        self.says(client, Said::Connect(connect));
+        self.opens(client, Connect { receive_max, packet_max, ..named(client) });
     }
 
     fn asks(&mut self, client: u64, filters: &[(&str, Level)]) -> Vec<Answer> {
@@ -207,8 +224,13 @@ impl Played {
     fn came(&mut self, client: u64) -> Vec<(String, Option<u16>)> {
         let told = self.told.remove(&client).unwrap_or_default();
         let came = told.into_iter().map(|answer| match answer {
-            Answer::Published(message, number) => {
-                (String::from_utf8(message.payload).unwrap(), number)
+            Answer::Published(message, of) => {
+                let number = match of {
+                    Delivered::Most => None,
+                    Delivered::Least(number) => Some(number),
+                    Delivered::Again(_) => panic!("{message:?} again"),
+                };
+                (String::from_utf8(message.payload.to_vec()).unwrap(), number)
             }
             other => panic!("{other:?}"),
         });
@@ -249,18 +271,14 @@ fn a_message_comes_with_the_lower_of_what_its_publisher_and_the_filter_say() {
     all.says(1, said());
     assert_eq!(all.came(2), [a()]);
     // A will has its own.
-    all.broker.connected(all.now, 5);
-    let (version, client, keep_alive) = (Version::V3, "client 5".into(), 0);
     let will = Some((message("b", b"b", false), Level::Least));
-    let (receive_max, packet_max) = (u16::MAX, u32::MAX);
-    let connect = Connect { version, client, keep_alive, will, receive_max, packet_max };
-    all.says(5, Said::Connect(connect));
-    all.broker.gone(5);
+    all.opens(5, Connect { version: Version::V3, will, ..named(5) });
+    all.broker.gone(all.now, 5);
     all.take();
     assert_eq!(all.came(2), [b(Some(7))]);
     // What is kept has the QoS of its publisher, too.
     let kept = all.listens(3, 9, &[("a", Level::Least)]);
-    assert_eq!(kept[1], Answer::Published(message("a", b"a", true), Some(1)));
+    assert_eq!(kept[1], Answer::Published(message("a", b"a", true), Delivered::Least(1)));
     all.says(1, Said::Publish(message("a", b"a", true), Quality::Most));
     let kept = all.listens(4, 9, &[("a", Level::Least)]);
     assert_eq!(kept[1], published("a", b"a", true));
@@ -277,7 +295,7 @@ fn no_more_leaves_than_a_client_acknowledges_and_what_it_makes_up_frees_nothing(
     for number in [3, 4, 64, 65, u16::MAX] {
         assert!(all.says(2, Said::Acknowledge(number)).is_empty(), "{number}");
     }
-    let third = Answer::Published(message("a", b"3", false), Some(3));
+    let third = Answer::Published(message("a", b"3", false), Delivered::Least(3));
     assert_eq!(all.says(2, Said::Acknowledge(2)), [third]);
     assert!(all.says(2, Said::Acknowledge(2)).is_empty());
     // What need not be acknowledged does not wait.
@@ -289,7 +307,7 @@ fn no_more_leaves_than_a_client_acknowledges_and_what_it_makes_up_frees_nothing(
     (0..99).for_each(|_| all.data("/mqtt/=b/~value", b"b"));
     assert_eq!(all.came(3).len(), 64);
     (1..=64).for_each(|number| _ = all.says(3, Said::Acknowledge(number)));
-    all.broker.gone(3);
+    all.broker.gone(all.now, 3);
     assert_eq!(all.broker.unacknowledged, 99 - 64);
 }
 
@@ -338,7 +356,7 @@ fn what_is_larger_than_a_client_takes_is_dropped_and_counted_as_it_never_came() 
     assert_eq!(all.came(2), [("no".to_owned(), Some(1))]);
     assert_eq!(
         all.says(2, Said::Acknowledge(1)),
-        [Answer::Published(message("a", b"1", false), Some(2))]
+        [Answer::Published(message("a", b"1", false), Delivered::Least(2))]
     );
     assert_eq!(all.broker.dropped, 2);
 }
@@ -346,8 +364,8 @@ fn what_is_larger_than_a_client_takes_is_dropped_and_counted_as_it_never_came() 
 #[test]
 fn who_may_not_connect_hears_why_and_nothing_else() {
     let mut all = Played::new(Limits::default());
-    all.broker.connected(all.now, 1);
-    all.broker.refused(1, Reason::Protocol);
+    all.broker.connected(all.now, 1, PEER);
+    all.broker.refused(all.now, 1, Reason::Protocol);
     all.take();
     assert_eq!(all.told.remove(&1), Some(vec![Answer::Refused(Reason::Protocol)]));
     assert!(all.ended.contains(&1));

@@ -8,6 +8,7 @@ use crate::topic;
 use onym_client::push::{App, Error, Event, Retain};
 use onym_wire::push::{Id, Kind, Path, Status, Strategy};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a publication waits for the first subscriber of its item.
@@ -26,7 +27,7 @@ struct Item {
     is_open: bool,
     /// Until when its publications wait for that.
     until: Option<Instant>,
-    waiting: VecDeque<Vec<u8>>,
+    waiting: VecDeque<Arc<[u8]>>,
     octets: usize,
 }
 
@@ -106,7 +107,7 @@ impl Own {
                 }
                 Action::Announce(topic) => {
                     let id = self.directory.id.clone();
-                    self.publish(now, &id, topic.as_bytes().to_vec())?;
+                    self.publish(now, &id, topic.as_bytes().into())?;
                 }
                 Action::Forget(path) => {
                     if self.items.remove(&path.id).is_some() {
@@ -126,7 +127,7 @@ impl Own {
         Ok(())
     }
 
-    fn publish(&mut self, now: Instant, id: &Id, payload: Vec<u8>) -> Result<(), Error> {
+    fn publish(&mut self, now: Instant, id: &Id, payload: Arc<[u8]>) -> Result<(), Error> {
         let Some(item) = self.items.get_mut(id) else { return Ok(()) };
         if item.is_open {
             return self.app.publish(id, self.strategy, &payload);

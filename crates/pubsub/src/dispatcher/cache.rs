@@ -9,9 +9,9 @@ mod tests;
 pub(super) use long::{Piece, Whole};
 pub(super) use news::News;
 
-use super::shares::Shares;
 use crate::publication::{AppId, Event, algorithmic_scope};
 use long::{At, Long, NAMES_MAX, Pieces};
+use onym_tables::shares::Shares;
 use onym_tables::{FaceId, Tick};
 use onym_wire::push::{Flags, Id, Strategy};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,12 +4,12 @@
 #[cfg(test)]
 mod tests;
 
-use super::shares::Shares;
 use super::source::{Holder, Source};
 use super::terms::{LIFETIME_MAX, Promises, Terms};
 use crate::data::{Aliases, Place, Told};
 use crate::publication::AppId;
 use onym_tables::Tick;
+use onym_tables::shares::Shares;
 use onym_wire::push::Id;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

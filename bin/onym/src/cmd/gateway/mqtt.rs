@@ -16,9 +16,10 @@ use std::net::TcpListener;
 
 The topic sensors/roof is the item /mqtt/sensors/roof/~value, at every node of the domain: a bridge
 beside each node, or one for many. What is to be retained is the item ~retained beside it. MQTT
-3.1.1 and 5; subscribers get QoS 0 or 1, as they ask. Sessions end with connections: what is not
-acknowledged by then is lost and counted. There are no passwords: who reaches the address may
-publish and subscribe.")]
+3.1.1 and 5; subscribers get QoS 0 or 1, as they ask. A client without clean session (3.1.1) or with
+a Session Expiry Interval (5) has its session when it comes back: its filters, and the QoS 1 that it
+did not acknowledge. Sessions are in memory: they end with the bridge. There are no passwords: who
+reaches the address may publish and subscribe, and has the session of whom it says to be.")]
 pub(crate) struct Args {
     /// Where to listen.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1883")]
@@ -41,6 +42,15 @@ pub(crate) struct Args {
     /// Most topics that clients publish, and as many that they subscribed to.
     #[arg(long, value_name = "N", default_value_t = Limits::default().topics)]
     topics_max: usize,
+    /// Most sessions without connection; the oldest of the address that has most end.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().sessions)]
+    sessions_max: usize,
+    /// Octets of such a session; publications beyond are dropped and counted.
+    #[arg(long, value_name = "OCTETS", default_value_t = Limits::default().session)]
+    session_octets_max: usize,
+    /// Longest time that a session is kept without connection; 0: none is.
+    #[arg(long, value_name = "SECONDS", default_value_t = Limits::default().age)]
+    session_age: u32,
 }
 
 /// One line of the output.
@@ -48,7 +58,7 @@ pub(crate) struct Args {
 #[serde(tag = "event", rename_all = "kebab-case")]
 enum Line {
     Ready { address: String },
-    Stopped { dropped: u64, unacknowledged: u64, unsent: u64, unfollowed: u64 },
+    Stopped { dropped: u64, unacknowledged: u64, unsent: u64, unfollowed: u64, forgotten: u64 },
 }
 
 pub(super) fn run(args: &Args, cx: &Context) -> anyhow::Result<()> {
@@ -61,6 +71,9 @@ pub(super) fn run(args: &Args, cx: &Context) -> anyhow::Result<()> {
         packet: args.packet_max,
         queue: args.queue_max,
         topics: args.topics_max,
+        sessions: args.sessions_max,
+        session: args.session_octets_max,
+        age: args.session_age,
         ..Limits::default()
     };
     let bridge = Bridge::new(listener, app, &args.scope, args.strategy, limits);
@@ -74,13 +87,13 @@ pub(super) fn run(args: &Args, cx: &Context) -> anyhow::Result<()> {
     let stopped = bridge.serve(&stop.flag());
     supervised::tell_stop();
     let stopped = stopped.map_err(push_words::failure)?;
-    let Stopped { dropped, unacknowledged, unsent, unfollowed } = stopped;
-    let told = Line::Stopped { dropped, unacknowledged, unsent, unfollowed };
+    let Stopped { dropped, unacknowledged, unsent, unfollowed, forgotten } = stopped;
+    let told = Line::Stopped { dropped, unacknowledged, unsent, unfollowed, forgotten };
     cx.event(&told, |line| match line {
-        Line::Stopped { dropped, unacknowledged, unsent, unfollowed } => format!(
-            "{dropped} publications dropped for slow clients, {unacknowledged} not acknowledged by \
-             clients that went, {unsent} nobody was subscribed to in time, {unfollowed} topics \
-             beyond the bound\n"
+        Line::Stopped { dropped, unacknowledged, unsent, unfollowed, forgotten } => format!(
+            "{dropped} publications dropped for slow clients, {unacknowledged} not acknowledged when \
+             sessions ended, {unsent} nobody was subscribed to in time, {unfollowed} topics beyond \
+             the bound, {forgotten} sessions ended early\n"
         ),
         Line::Ready { .. } => String::new(),
     })

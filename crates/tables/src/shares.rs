@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Octets by holder, and what each holds in the order in which it came.
 #[derive(Debug)]
-pub(super) struct Shares<H, K> {
+pub struct Shares<H, K> {
     octets: usize,
     held: BTreeMap<H, usize>,
     /// The same the other way round.
@@ -14,24 +14,40 @@ pub(super) struct Shares<H, K> {
     serial: u64,
 }
 
+impl<H: Copy + Ord, K> Default for Shares<H, K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl<H: Copy + Ord, K> Shares<H, K> {
-    pub(super) fn new() -> Self {
+    /// Nothing is held.
+    #[must_use]
+    pub fn new() -> Self {
         let (held, weights, order) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         Self { octets: 0, held, weights, order, serial: 0 }
     }
 
     /// Octets of all.
-    pub(super) const fn octets(&self) -> usize {
+    #[must_use]
+    pub const fn octets(&self) -> usize {
         self.octets
     }
 
     /// How many things are held.
-    pub(super) fn len(&self) -> usize {
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.order.len()
     }
 
+    /// Whether nothing is held.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
     /// Something of so many octets came; by what number it is taken out.
-    pub(super) fn add(&mut self, holder: H, key: K, octets: usize) -> u64 {
+    pub fn add(&mut self, holder: H, key: K, octets: usize) -> u64 {
         self.serial += 1;
         self.order.insert((holder, self.serial), key);
         self.weigh(holder, octets, 0);
@@ -39,18 +55,19 @@ impl<H: Copy + Ord, K> Shares<H, K> {
     }
 
     /// Something that is held has so many octets more.
-    pub(super) fn grow(&mut self, holder: H, octets: usize) {
+    pub fn grow(&mut self, holder: H, octets: usize) {
         self.weigh(holder, octets, 0);
     }
 
     /// Something of so many octets is held no more.
-    pub(super) fn remove(&mut self, holder: H, serial: u64, octets: usize) {
+    pub fn remove(&mut self, holder: H, serial: u64, octets: usize) {
         self.order.remove(&(holder, serial));
         self.weigh(holder, 0, octets);
     }
 
     /// The oldest thing of whoever holds most.
-    pub(super) fn oldest(&self) -> Option<&K> {
+    #[must_use]
+    pub fn oldest(&self) -> Option<&K> {
         let (_, holder) = *self.weights.last()?;
         self.order.range((holder, 0)..=(holder, u64::MAX)).next().map(|(_, key)| key)
     }
@@ -68,9 +85,9 @@ impl<H: Copy + Ord, K> Shares<H, K> {
         }
     }
 
-    /// Whether the sums agree with each other.
-    #[cfg(test)]
-    pub(super) fn is_sound(&self) -> bool {
+    /// Whether the sums agree with each other, for tests.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
         self.held.values().sum::<usize>() == self.octets && self.weights.len() == self.held.len()
     }
 }
