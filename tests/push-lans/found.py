@@ -4,7 +4,8 @@
     tests/push-lans/found.py ONYM
 
 Namespaces at one switch. Two nodes with no more than a key are a domain, one of them serves; one
-without the key is no neighbour; one that is to serve takes over. Exit status 77: not root, or no `ip`.
+without the key is no neighbour; one that is to serve takes over. The same where nobody has IPv4; and
+where some have both, each is the neighbour of each once. Exit status 77: not root, or no `ip`.
 """
 
 import json
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
@@ -28,75 +29,117 @@ SETTINGS = {
 }
 
 
-def daemon(onym: str, folder: Path, name: str, netns: str) -> AbstractContextManager[object]:
-    sets = [f'faces.unix.path="{folder}/{name}.sock"', "push.enabled=true", *SETTINGS[name]]
-    return running(inside(netns, onym, "daemon", *settings(sets)), folder / f"{name}.log", "ready")
+class Lan:
+    """Namespaces at one switch; those of `v4` have an address of IPv4 beside the one of the link."""
 
+    def __init__(self, onym: str, stack: ExitStack, names: str, v4: str) -> None:
+        self.onym, self.stack = onym, stack
+        self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        self.nodes: dict[str, str] = {}
+        self.spaces = {n: stack.enter_context(space(f"found{os.getpid()}{n}")) for n in f"{names}s"}
+        switch = self.spaces["s"]
+        ip("-n", switch, "link", "add", "switch", "type", "bridge")
+        ip("-n", switch, "link", "set", "switch", "up")
+        for number, name in enumerate(names, 1):
+            ip("link", "add", "lan", "netns", self.spaces[name], "type", "veth",
+               "peer", "name", f"to-{name}", "netns", switch)  # fmt: skip
+            ip("-n", switch, "link", "set", f"to-{name}", "master", "switch", "up")
+            if name in v4:
+                address = f"10.98.0.{number}/24"
+                ip("-n", self.spaces[name], "address", "add", address, "dev", "lan")
+            ip("-n", self.spaces[name], "link", "set", "lan", "up")
 
-def check(onym: str, stack: ExitStack) -> None:
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    spaces = {n: stack.enter_context(space(f"found{os.getpid()}{n}")) for n in "abcds"}
-    ip("-n", spaces["s"], "link", "add", "switch", "type", "bridge")
-    ip("-n", spaces["s"], "link", "set", "switch", "up")
-    for number, name in enumerate("abcd", 1):
-        ip("link", "add", "lan", "netns", spaces[name], "type", "veth",
-           "peer", "name", f"to-{name}", "netns", spaces["s"])  # fmt: skip
-        ip("-n", spaces["s"], "link", "set", f"to-{name}", "master", "switch", "up")
-        ip("-n", spaces[name], "address", "add", f"10.98.0.{number}/24", "dev", "lan")
-        ip("-n", spaces[name], "link", "set", "lan", "up")
+    def start(self, name: str) -> None:
+        path = f'faces.unix.path="{self.folder}/{name}.sock"'
+        sets = settings([path, "push.enabled=true", *SETTINGS[name]])
+        words = inside(self.spaces[name], self.onym, "daemon", *sets)
+        self.stack.enter_context(running(words, self.folder / f"{name}.log", "ready"))
+        self.nodes[name] = self.status(name)["node"]
 
-    def command(name: str, *words: str) -> list[str]:
-        return [onym, "--node", f"unix://{folder}/{name}.sock", *words]
+    def command(self, name: str, *words: str) -> list[str]:
+        return [self.onym, "--node", f"unix://{self.folder}/{name}.sock", *words]
 
-    def status(name: str) -> dict:
-        words = command(name, "rendezvous", "status", "--json")
+    def status(self, name: str) -> dict:
+        words = self.command(name, "rendezvous", "status", "--json")
         ran = subprocess.run(words, capture_output=True, check=False)
         return json.loads(ran.stdout) if ran.returncode == 0 else {}
 
-    def neighbours(name: str) -> list[str]:
-        links = status(name).get("links", [])
-        return [link["neighbour"] for link in links if link["neighbour"]]
+    def neighbours(self, name: str) -> list[str]:
+        links = self.status(name).get("links", [])
+        return sorted(link["neighbour"] for link in links if link["neighbour"])
 
-    def served_by(*names: str) -> Callable[[], bool]:
-        """Whether the same nodes serve all of these, and one of them is among these."""
+    def has(self, name: str, *others: str) -> Callable[[], bool]:
+        """Whether these are the neighbours of a node, each once."""
+        return lambda: self.neighbours(name) == sorted(self.nodes[other] for other in others)
+
+    def served_by(self, *names: str) -> Callable[[], bool]:
+        """Whether the same node serves all of these."""
         def is_so() -> bool:
-            of = {name: status(name) for name in names}
+            of = {name: self.status(name) for name in names}
             homes = [{home["node"] for home in told.get("homes", [])} for told in of.values()]
             return len(homes[0]) == 1 and all(homes[0] == other for other in homes)
         return is_so
 
-    def crosses(text: str) -> None:
-        heard = folder / text
-        listen = command("b", "subscribe", "/1/2", "--count", "1", "--timeout", "30", "-o", str(heard))
+    def crosses(self, text: str) -> None:
+        heard = self.folder / text
+        listen = self.command(
+            "b", "subscribe", "/1/2", "--count", "1", "--timeout", "30", "-o", str(heard)
+        )
         listener = subprocess.Popen(listen, stdout=subprocess.DEVNULL)
-        say = command("a", "publish", "/1/2", "--text", text, "--timeout", "30")
+        say = self.command("a", "publish", "/1/2", "--text", text, "--timeout", "30")
         subprocess.run(say, check=True, stdout=subprocess.DEVNULL)
         assert listener.wait(PATIENCE) == 0
         assert heard.read_text() == text
 
-    nodes = {}
+
+def check(onym: str, stack: ExitStack) -> None:
+    lan = Lan(onym, stack, "abcd", "abcd")
     for name in "abc":
-        stack.enter_context(daemon(onym, folder, name, spaces[name]))
-        nodes[name] = status(name)["node"]
-    until(lambda: neighbours("a") == [nodes["b"]], "a and b found each other")
-    until(served_by("a", "b"), "one of a and b serves both")
-    first = min(nodes["a"], nodes["b"])
-    until(lambda: status("a")["homes"][0]["node"] == first, "the first one by identifier serves")
-    crosses("hello")
-    stack.enter_context(daemon(onym, folder, "d", spaces["d"]))
-    nodes["d"] = status("d")["node"]
-    until(lambda: {h["node"] for h in status("a")["homes"]} == {nodes["d"]}, "d took over")
-    until(served_by("a", "b", "d"), "d serves all")
-    crosses("again")
-    assert neighbours("c") == [], "a node without the key is a neighbour"
+        lan.start(name)
+    until(lan.has("a", "b"), "a and b found each other")
+    until(lan.served_by("a", "b"), "one of a and b serves both")
+    first = min(lan.nodes["a"], lan.nodes["b"])
+    until(lambda: lan.status("a")["homes"][0]["node"] == first, "the first one by identifier serves")
+    lan.crosses("hello")
+    lan.start("d")
+    of_d = {lan.nodes["d"]}
+    until(lambda: {home["node"] for home in lan.status("a")["homes"]} == of_d, "d took over")
+    until(lan.served_by("a", "b", "d"), "d serves all")
+    lan.crosses("again")
+    assert lan.neighbours("c") == [], "a node without the key is a neighbour"
     print("machines of one LAN are a domain, and hand over to one that is to serve")
+
+
+def without_v4(onym: str, stack: ExitStack) -> None:
+    lan = Lan(onym, stack, "abc", "")
+    for name in "abc":
+        lan.start(name)
+    until(lan.has("a", "b"), "a and b found each other by IPv6")
+    until(lan.served_by("a", "b"), "one of a and b serves both")
+    lan.crosses("hello")
+    assert lan.neighbours("c") == [], "a node without the key is a neighbour"
+    print("so are machines that have IPv6 alone")
+
+
+def mixed(onym: str, stack: ExitStack) -> None:
+    """a and d have both kinds of addresses, b has IPv6 alone."""
+    lan = Lan(onym, stack, "abd", "ad")
+    for name in "abd":
+        lan.start(name)
+    for name, *others in ("abd", "bad", "dab"):
+        until(lan.has(name, *others), f"{name} found {others}: {lan.neighbours(name)}")
+    lan.crosses("hello")
+    for name, *others in ("abd", "bad", "dab"):
+        assert lan.has(name, *others)(), f"{name}: {lan.neighbours(name)}"
+    print("and those of both kinds, each once")
 
 
 def main() -> int:
     if not is_root_with():
         return 77
-    with ExitStack() as stack:
-        check(os.path.realpath(sys.argv[1]), stack)
+    for lan in (check, without_v4, mixed):
+        with ExitStack() as stack:
+            lan(os.path.realpath(sys.argv[1]), stack)
     return 0
 
 

@@ -1,30 +1,31 @@
 //! Nodes of one LAN find each other (`push.discover`; spec/push.md, P-85).
 //!
-//! A thread beside the node says hello to a group on every interface, and hears others. Who is heard
+//! A thread beside the node says hello on every interface, and hears others (`voice`). Who is heard
 //! gets a face, of which the push half is told as of a neighbour that routing found: whether the link
 //! carries anything its own hellos tell. Nobody is obeyed here; the worst that a stranger does is to
 //! have faces made, so many at most.
+
+mod voice;
 
 use crate::exit::{Exit, Failure};
 use onym_client::blocking::Client;
 use onym_client::{ClientOptions, mgmt};
 use onym_crypto::edge::random_u64;
+use onym_face::{FaceUri, uri};
 use onym_node::config::{Config, PushDiscover};
 use onym_node::{FoundLinks, NodeHandle};
 use onym_pubsub::DomainKey;
 use onym_sys::netdev;
 use onym_wire::mgmt::ControlParameters;
 use onym_wire::push::{Control, Kind, Label};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use voice::Voice;
 
-/// Where hellos go.
-const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 80, 84), 56_384);
 /// Time between hellos.
 const HELLO: Duration = Duration::from_secs(1);
 /// Who was not heard for so long is none of the LAN any more.
@@ -76,17 +77,17 @@ pub(super) fn start(
             .why(why)
             .next("check push.discover and faces.udp.listen")
     };
-    let listener = node.bound().udp.iter().find(|address| address.is_ipv4());
-    let port = listener.ok_or_else(|| failed("there is no UDP listener of IPv4".into()))?.port();
+    let voices = Voice::of(&node.bound().udp).map_err(|e| failed(e.to_string()))?;
+    if voices.is_empty() {
+        return Err(failed("there is no UDP listener".into()).into());
+    }
     let uri = super::routing::way_to(node)?;
     let options = ClientOptions { node: Some(uri), ..ClientOptions::default() };
     let client = Client::open(options).map_err(|e| failed(e.to_string()))?;
     let lan = Lan {
         own: Label::from_u64(random_u64()),
-        port,
         key: settings.key,
-        hears: listen().map_err(|e| failed(e.to_string()))?,
-        says: BTreeMap::new(),
+        voices,
         heard: BTreeMap::new(),
         found: node.found_links(),
         client,
@@ -96,18 +97,6 @@ pub(super) fn start(
     let thread = std::thread::Builder::new().name("onym-lan".into());
     let thread = thread.spawn(move || lan.run(&ends)).map_err(|e| failed(e.to_string()))?;
     Ok(Some(Handle { is_over, thread: Some(thread) }))
-}
-
-/// A socket for hellos; other nodes of the host may have one too. It is bound to the group, so that what
-/// somebody beyond the LAN sends to this machine alone does not come.
-fn listen() -> std::io::Result<UdpSocket> {
-    let flags = SocketFlags::CLOEXEC;
-    let socket = rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, flags, None)?;
-    sockopt::set_socket_reuseaddr(&socket, true)?;
-    rustix::net::bind(&socket, &GROUP)?;
-    let socket = UdpSocket::from(socket);
-    socket.set_read_timeout(Some(LOOK))?;
-    Ok(socket)
 }
 
 /// A neighbour.
@@ -122,11 +111,9 @@ struct Neighbour {
 struct Lan {
     /// This life of the node, among those that say hello.
     own: Label,
-    port: u16,
     key: Option<DomainKey>,
-    hears: UdpSocket,
-    /// By the address of the interface.
-    says: BTreeMap<Ipv4Addr, UdpSocket>,
+    /// One for each kind of listener that the node has.
+    voices: Vec<Voice>,
     heard: BTreeMap<SocketAddr, Neighbour>,
     found: FoundLinks,
     client: Client,
@@ -142,47 +129,49 @@ impl Lan {
                 self.say();
                 self.forget();
             }
-            let Ok((len, from)) = self.hears.recv_from(&mut buffer) else { continue };
-            let octets = buffer.get(..len).unwrap_or_default();
-            if let Some(port) = port_of(octets, self.key.as_ref(), self.own) {
-                self.hear(SocketAddr::new(from.ip(), port));
+            voice::wait(&self.voices, LOOK);
+            for at in 0..self.voices.len() {
+                self.turn(at, &mut buffer);
             }
         }
     }
 
-    /// Says hello on every interface; those come and go.
+    /// Takes one datagram of one kind, if there is one.
+    fn turn(&mut self, at: usize, buffer: &mut [u8]) {
+        let Some(voice) = self.voices.get(at) else { return };
+        let Some((len, from)) = voice.hear(buffer) else { return };
+        let octets = buffer.get(..len).unwrap_or_default();
+        let Some(port) = port_of(octets, self.key.as_ref(), self.own) else { return };
+        let place = SocketAddr::new(from.ip(), port);
+        let place = match (place, from) {
+            (SocketAddr::V6(mut place), SocketAddr::V6(from)) => {
+                place.set_scope_id(from.scope_id());
+                place.into()
+            }
+            (place, _) => place,
+        };
+        if !self.has_room_for(place) {
+            return;
+        }
+        voice.answer(from, &hello(self.own, voice.port(), self.key.as_ref()));
+        self.hear(place);
+    }
+
+    /// Says hello wherever this node says it.
     fn say(&mut self) {
         let interfaces = netdev::interfaces().unwrap_or_default();
-        let useful = interfaces.iter().filter(|i| i.is_up && i.is_multicast && !i.is_loopback);
-        let addresses = useful.flat_map(|interface| &interface.addresses);
-        let own: Vec<Ipv4Addr> = addresses
-            .filter_map(|ip| if let IpAddr::V4(ip) = ip { Some(*ip) } else { None })
-            .collect();
-        self.says.retain(|address, _| own.contains(address));
-        for address in own {
-            if !self.says.contains_key(&address) {
-                // What is bound to the address of an interface goes to groups by that interface.
-                let socket = UdpSocket::bind((address, 0)).and_then(|socket| {
-                    let _ = self.hears.join_multicast_v4(GROUP.ip(), &address);
-                    socket.set_multicast_loop_v4(true).map(|()| socket)
-                });
-                match socket {
-                    Ok(socket) => _ = self.says.insert(address, socket),
-                    Err(error) => tracing::debug!(%address, %error, "no hello from here"),
-                }
-            }
+        for voice in &mut self.voices {
+            let hello = hello(self.own, voice.port(), self.key.as_ref());
+            voice.say(&interfaces, &hello);
         }
-        let hello = hello(self.own, self.port, self.key.as_ref());
-        for socket in self.says.values() {
-            let _ = socket.send_to(&hello, GROUP);
-        }
+    }
+
+    fn has_room_for(&self, at: SocketAddr) -> bool {
+        self.heard.contains_key(&at) || self.heard.len() < NEIGHBOURS_MAX
     }
 
     fn hear(&mut self, at: SocketAddr) {
         let now = Instant::now();
-        if !self.heard.contains_key(&at) && self.heard.len() >= NEIGHBOURS_MAX {
-            return;
-        }
         let fresh = Neighbour { heard: now, face: None, next_try: now };
         let neighbour = self.heard.entry(at).or_insert(fresh);
         neighbour.heard = now;
@@ -190,7 +179,7 @@ impl Lan {
             return;
         }
         neighbour.next_try = now + AGAIN;
-        let uri = format!("udp4://{at}");
+        let uri = FaceUri::Udp(uri::endpoint(at)).to_string();
         let wanted = ControlParameters { uri: Some(uri.clone()), ..ControlParameters::default() };
         match mgmt::create_face(&mut self.client, &wanted) {
             Ok(created) => {

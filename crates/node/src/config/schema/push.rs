@@ -18,9 +18,10 @@ pub struct Push {
     /// What the node does for its domain. Some node of the domain has to be each.
     pub roles: Vec<PushRole>,
     /// Whether nodes of the same LAN that say so find each other, without links in the configuration:
-    /// by hellos to the group 239.255.80.84 on every interface with an IPv4 address, which name the
-    /// first UDP listener. Who is found gets a face, which is a link; 64 at most. With `key` nobody is
-    /// heard who does not have it. Needs the scheme `k` and `routing_links`.
+    /// by hellos to the group 239.255.80.84 on every interface with an IPv4 address, and to ff12::5054
+    /// on others, which name the first UDP listener of that kind. Who is found gets a face, which is a
+    /// link; 64 at most. With `key` nobody is heard who does not have it. Needs the scheme `k` and
+    /// `routing_links`.
     pub discover: PushDiscover,
     /// Secret that control messages of the domain are authenticated with, the same in all of its
     /// nodes. Empty: they are not authenticated.
