@@ -8,17 +8,21 @@
 
 mod asking;
 mod exits;
+mod load;
 #[cfg(test)]
 mod tests;
 
 use crate::publication::{Outbox, Publication, Target};
 use asking::Asking;
 use exits::Exits;
+use load::{Meter, own_loads};
 use onym_tables::doubt::Step;
 use onym_tables::{FaceId, SipKey, Tick};
 use onym_wire::push::{Control, Kind, Label, Link, Role, reserved};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+pub(crate) use load::HOT;
 
 /// Time that a new neighbour, or another cost, waits for others to be said with it.
 const HOLD: Duration = Duration::from_millis(10);
@@ -58,7 +62,7 @@ const STATE_OCTETS: usize = 2048;
 const LINK_OCTETS: usize = 128;
 
 fn cost(message: &Control) -> usize {
-    STATE_OCTETS + LINK_OCTETS * (message.links.len() + message.exits.len())
+    STATE_OCTETS + LINK_OCTETS * (message.links.len() + message.exits.len() + message.loads.len())
 }
 
 impl Config {
@@ -94,6 +98,7 @@ struct Neighbour {
     /// When all link states were sent to it last.
     synced: Option<Tick>,
     asking: Asking,
+    meter: Meter,
 }
 
 impl Neighbour {
@@ -130,6 +135,8 @@ pub struct LinkState {
     next_refresh: Tick,
     /// When a change is said: several that come together are said once.
     say_at: Option<Tick>,
+    /// When this node said its links last.
+    said_at: Tick,
     /// Messages that were refused.
     pub refused: u64,
     /// Times a neighbour was asked because the network said that nobody is there.
@@ -152,6 +159,7 @@ impl LinkState {
             next_hello: Tick(0),
             next_refresh: Tick(0),
             say_at: None,
+            said_at: Tick(0),
             refused: 0,
             doubts: 0,
         }
@@ -160,8 +168,9 @@ impl LinkState {
     /// Adds a link; its neighbour makes itself known.
     pub fn link_add(&mut self, now: Tick, face: FaceId, number: u32, cost: u16) {
         let (heard, dead, cost) = (now, self.config.dead, cost.max(1));
-        let (node, synced, asking) = (None, None, Asking::default());
-        let link = Neighbour { number, cost, node, heard, dead, synced, asking };
+        let (node, synced) = (None, None);
+        let (asking, meter) = (Asking::default(), Meter::default());
+        let link = Neighbour { number, cost, node, heard, dead, synced, asking, meter };
         self.links.insert(face, link);
         self.next_hello = now;
     }
@@ -172,7 +181,12 @@ impl LinkState {
             return;
         };
         link.cost = cost.max(1);
-        self.say_at.get_or_insert(now + HOLD);
+        self.say_by(now + HOLD);
+    }
+
+    /// Says the links of this node at that moment, if not before.
+    fn say_by(&mut self, at: Tick) {
+        self.say_at = Some(self.say_at.map_or(at, |due| due.min(at)));
     }
 
     /// The link is a connection: its end is told by [`link_down`](Self::link_down).
@@ -311,7 +325,7 @@ impl LinkState {
             link.synced = Some(now);
         }
         if is_new {
-            self.say_at.get_or_insert(now + HOLD);
+            self.say_by(now + HOLD);
         }
         if is_new || is_curious {
             self.ask(now, face, out);
@@ -399,15 +413,18 @@ impl LinkState {
     /// Says the links of this node to everybody.
     fn say(&mut self, now: Tick, out: &mut Outbox) {
         self.number += 1;
-        self.say_at = None;
+        (self.say_at, self.said_at) = (None, now);
         let link = |l: &Neighbour| {
             l.node.map(|neighbour| Link { neighbour, number: l.number, cost: l.cost })
         };
+        let heard = self.links.values_mut().filter(|link| link.node.is_some());
+        let loads = heard.filter_map(|link| link.meter.say(link.number)).collect();
         let message = Control {
             number: self.number,
             epoch: Some(self.config.boot),
             item: Some(u64::from(self.config.inside)),
             role: self.config.role,
+            loads,
             links: self.links.values().filter_map(link).collect(),
             exits: self.exits.up().collect(),
             ..Control::new(Kind::LINK_STATE, self.config.node)
@@ -508,10 +525,12 @@ impl LinkState {
 
 /// What of a link state is kept and passed on: a stranger may have put anything beside it.
 fn essence(message: Control) -> Control {
+    let loads = own_loads(&message);
     let Control { number, epoch, item, role, mut links, mut exits, sender, .. } = message;
     links.shrink_to_fit();
     exits.shrink_to_fit();
-    Control { number, epoch, item, role, links, exits, ..Control::new(Kind::LINK_STATE, sender) }
+    let like = Control::new(Kind::LINK_STATE, sender);
+    Control { number, epoch, item, role, links, exits, loads, ..like }
 }
 
 fn part(node: Label, number: u64) -> u64 {

@@ -4,8 +4,11 @@
 mod caches;
 pub mod domains;
 mod federation;
+mod loads;
 pub mod map;
 mod matched;
+mod moves;
+mod relief;
 mod repair;
 mod route;
 #[cfg(test)]
@@ -13,16 +16,19 @@ mod tests;
 
 pub use caches::{NAMES_MAX, NODE_NAMES_MAX};
 pub use federation::{FACTS_MAX, Federation};
-pub use map::{Map, NodeState, Tree};
+pub use map::{LinkId, Map, NodeState, Tree};
 pub use matched::{MatchView, TreeView};
+pub use relief::AROUND_MAX;
 pub use repair::NOTED_MAX;
 pub use route::{Keyed, Routing};
 
 use crate::courier::{Courier, Taken, Traffic};
 use crate::publication::{Outbox, Target, responsible};
+use loads::Loads;
 use matched::Match;
 use onym_tables::{KeyedMap, Tick};
 use onym_wire::push::{Control, Home, Id, Kind, Label, Role, Route, RouteBuf, reserved};
+use relief::Relief;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -55,6 +61,9 @@ pub struct Config {
 pub struct TopologyManager {
     config: Config,
     map: Map,
+    /// What is sent over links.
+    loads: Loads,
+    relief: Relief,
     /// Last boot that each node told.
     boots: KeyedMap<Label, u64>,
     /// By rendezvous node and number of the item.
@@ -102,6 +111,8 @@ impl TopologyManager {
         Self {
             federation: config.domain.map(|own| Federation::new(own, node, boot, seed)),
             map: Map::default(),
+            loads: Loads::default(),
+            relief: Relief::default(),
             boots: KeyedMap::default(),
             matches: BTreeMap::new(),
             one_way: KeyedMap::default(),
@@ -127,6 +138,12 @@ impl TopologyManager {
     #[must_use]
     pub fn map(&self) -> &Map {
         &self.map
+    }
+
+    /// What a link carries, in kilobits per second, and how much of it is used, in percent.
+    #[must_use]
+    pub fn used(&self, link: LinkId) -> Option<(u64, u64)> {
+        self.loads.used(link)
     }
 
     /// The rendezvous nodes and topology managers whose lease in a store holds. Dispatchers hear of
@@ -191,6 +208,10 @@ impl TopologyManager {
             self.lost(now, node, out);
             self.node_anew(now, node);
             self.caches.forget(node);
+        }
+        let loads = if message.is_full { &[][..] } else { &message.loads };
+        if self.loads.set(node, loads) {
+            self.relief.wake(now);
         }
         let is_new = !self.map.nodes().contains_key(&node);
         if !self.map.set(node, state) {
@@ -401,6 +422,7 @@ impl TopologyManager {
             self.exits_changed(now);
             self.renew_all(now, out);
         }
+        self.relieve(now, out);
         self.ask_matches(now, out);
         self.federate(now, out);
         self.caches_timeout(now, out);
@@ -468,8 +490,9 @@ impl TopologyManager {
     pub fn next_timeout(&self) -> Option<Tick> {
         let asked = self.asked.values().map(|(_, at)| *at).min();
         let federation = self.federation.as_ref().map(Federation::due);
-        let caches = self.caches.next_timeout();
-        [self.settle, self.stale_at, asked, federation, caches, self.dispatchers.next_timeout()]
+        let (caches, relief) = (self.caches.next_timeout(), self.relief.next_timeout());
+        let dispatchers = self.dispatchers.next_timeout();
+        [self.settle, self.stale_at, asked, federation, caches, relief, dispatchers]
             .into_iter()
             .flatten()
             .min()

@@ -257,7 +257,7 @@ impl PushNetwork {
             let (face, number) = (wire.ends[side].1, wire.numbers[side]);
             let other = domains[wire.ends[1 - side].0];
             let domain = other_domain([domains[node], other]);
-            add_link(&mut fresh, self.now, face, number, wire.config.cost, domain);
+            add_link(&mut fresh, self.now, face, number, wire.config, domain);
         }
         slot.node = Some(fresh);
         slot.due = self.now;
@@ -396,6 +396,7 @@ impl PushNetwork {
             } else if let Some((_, node)) = timer.filter(|(_, node)| self.slots[*node].has_next) {
                 self.turn(node);
             } else if let Some((_, node)) = timer {
+                self.measure(node);
                 self.with(node, Work::Timer, 1, |n, now, out| n.handle_timeout(now, out));
             }
         }

@@ -16,7 +16,7 @@ mod tests;
 mod words;
 
 pub use bundle::Bundle;
-pub use control::{Control, DomainHop, DomainRoute, Home, Kind, Link, Role, Sequence};
+pub use control::{Control, DomainHop, DomainRoute, Home, Kind, Link, Load, Role, Sequence};
 pub use filter::Filter;
 pub use flags::Flags;
 pub use frame::{Frame, FrameBuilder, Head, Ids, Options, option};

@@ -14,6 +14,8 @@ pub(super) struct Links {
     to: HashMap<String, usize>,
     /// Those over a connection that the neighbour makes, by its host; of several the first one.
     from: HashMap<Host, usize>,
+    /// Some have a capacity.
+    have_capacities: bool,
 }
 
 impl Links {
@@ -25,6 +27,7 @@ impl Links {
 
     pub(super) fn add(&mut self, link: PushLink) {
         let (place, uri) = (self.each.len(), resolve(&link.face));
+        self.have_capacities |= link.capacity_mbit > 0;
         match &uri {
             Ok(FaceUri::Tcp(end)) if end.port == Some(0) => {
                 self.from.entry(end.host.clone()).or_insert(place);
@@ -35,6 +38,11 @@ impl Links {
             Err(_) => {}
         }
         self.each.push((link, uri));
+    }
+
+    /// Whether it is known of any what it carries.
+    pub(super) const fn have_capacities(&self) -> bool {
+        self.have_capacities
     }
 
     /// The link that a face to `remote` is.
@@ -72,6 +80,7 @@ mod tests {
     #[test]
     fn a_face_is_the_first_link_that_leads_there() {
         let link = |face: &str, cost| PushLink {
+            capacity_mbit: 0,
             face: face.to_owned(),
             number: 0,
             cost,

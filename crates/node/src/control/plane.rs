@@ -372,6 +372,7 @@ impl Plane {
             self.routes.poll_timeout(),
             self.watches.poll_timeout(),
             self.history.poll_timeout(),
+            self.push.as_ref().map_or(Tick::NEVER, PushHalf::poll_timeout),
         ];
         parts.into_iter().min().unwrap_or(Tick::NEVER)
     }
@@ -394,6 +395,9 @@ impl Plane {
         }
         self.routes.handle_timeout(&self.shards, &self.faces, now);
         self.watches.handle_timeout(&self.shards, now);
+        if let Some(push) = &mut self.push {
+            push.measure(now, &self.shards, &self.faces);
+        }
         self.remember(io);
     }
 

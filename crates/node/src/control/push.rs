@@ -8,7 +8,7 @@ use crate::counts::PushCounts;
 use crate::push::{NewLink, PushOrder, PushPort, Question};
 use onym_face::Transport;
 use onym_pubsub::Verdict;
-use onym_tables::FaceId;
+use onym_tables::{FaceId, Tick};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -20,14 +20,19 @@ pub(super) struct PushHalf {
     pub(super) links: Links,
     /// What routing said last of the costs of faces.
     costs: HashMap<FaceId, u16>,
+    /// When the push thread is told what is sent over links.
+    measure_due: Tick,
     /// What it counted when it was asked last.
     counted: PushCounts,
 }
 
+/// Time between two looks at what is sent over links.
+const MEASURE: Duration = Duration::from_secs(1);
+
 impl PushHalf {
     pub(super) fn new(port: PushPort) -> Self {
         let (links, costs) = (Links::default(), HashMap::new());
-        Self { port, links, costs, counted: PushCounts::default() }
+        Self { port, links, costs, measure_due: Tick::default(), counted: PushCounts::default() }
     }
 
     /// A face is there; a link, where the configuration says so.
@@ -95,7 +100,8 @@ impl PushHalf {
             return;
         };
         let (uri, domain) = (record.remote.clone(), String::new());
-        self.link_as(record, PushLink { face: uri, number: 0, cost, domain });
+        let link = PushLink { face: uri, number: 0, cost, capacity_mbit: 0, domain };
+        self.link_as(record, link);
     }
 
     /// The links are these from now on: faces that were others are no links. What one costs that
@@ -110,6 +116,27 @@ impl PushHalf {
                 self.port.tell(PushOrder::LinkRemove(record.id));
             }
         }
+    }
+
+    pub(super) const fn poll_timeout(&self) -> Tick {
+        if self.links.have_capacities() { self.measure_due } else { Tick::NEVER }
+    }
+
+    /// Tells the push thread what was sent over links that have a capacity, once a second while there
+    /// are any.
+    pub(super) fn measure(&mut self, now: Tick, shards: &Shards, faces: &Faces) {
+        if self.poll_timeout() > now {
+            return;
+        }
+        self.measure_due = now + MEASURE;
+        let is_measured = |face: &FaceId| {
+            let link = faces.get(*face).and_then(|record| self.links.over(&record.remote));
+            link.is_some_and(|link| link.capacity_mbit > 0)
+        };
+        let counters = shards.owner_counters().into_iter();
+        let of_links = counters.filter(|(face, _)| is_measured(face));
+        let sent = of_links.map(|(face, owner)| (face, owner.traffic.out_bytes)).collect();
+        self.port.tell(PushOrder::LinksSent(sent));
     }
 
     /// What the push half counted: now, or when it was asked last if its thread is at something for

@@ -35,6 +35,8 @@ pub(crate) struct Link {
     pub(crate) face: FaceId,
     pub(crate) number: u32,
     pub(crate) cost: u16,
+    /// What it carries, in kilobits per second; 0: nobody knows.
+    pub(crate) capacity: u32,
     /// A connection, of which the end is told.
     pub(crate) is_connected: bool,
     /// The domain at its other end, when it is another one.

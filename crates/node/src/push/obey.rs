@@ -13,8 +13,12 @@ impl PushThread {
             PushOrder::FaceRefused(face) => self.face_refused(face),
             PushOrder::LinkAdd(NewLink { face, link, is_connected }) => {
                 let (number, cost) = (self.link_number(&link), link.cost);
+                let capacity = link.capacity_mbit.saturating_mul(1000);
                 let domain = link.domain.parse().ok();
-                self.link_add(Link { face, number, cost, is_connected, domain });
+                self.link_add(Link { face, number, cost, capacity, is_connected, domain });
+            }
+            PushOrder::LinksSent(octets) => {
+                octets.into_iter().for_each(|(face, sent)| self.link_sent(face, sent));
             }
             PushOrder::LinkRemove(face) => self.link_remove(face),
             PushOrder::Counts { reply } => reply.send(self.counts()),

@@ -24,6 +24,8 @@ pub(crate) enum PushOrder {
     FaceRefused(FaceId),
     /// A face is a link of the domain; one that is it already costs this from now on.
     LinkAdd(NewLink),
+    /// Octets that were sent by faces since they are there: of links that have a capacity, once a second.
+    LinksSent(Vec<(FaceId, u64)>),
     /// A face is no link of the domain any more.
     LinkRemove(FaceId),
     /// What the push half counted, without what shards counted.

@@ -266,6 +266,11 @@ impl PushThread {
         self.plane.link_refused(self.now, face, &mut self.output);
     }
 
+    /// So many octets were sent by the face of a link since it is there.
+    pub(crate) fn link_sent(&mut self, face: FaceId, octets: u64) {
+        self.plane.link_sent(self.now, face, octets);
+    }
+
     /// The number of a link of the configuration.
     pub(crate) fn link_number(&self, link: &crate::config::PushLink) -> u32 {
         self.settings.link_number(link)
@@ -275,8 +280,9 @@ impl PushThread {
     pub(crate) fn link_add(&mut self, link: Link) {
         if let Some(own) = self.links.iter_mut().find(|l| l.face == link.face) {
             if (own.number, own.domain) == (link.number, link.domain) {
-                own.cost = link.cost;
+                (own.cost, own.capacity) = (link.cost, link.capacity);
                 self.plane.link_cost(self.now, link.face, link.cost);
+                self.plane.link_capacity(self.now, link.face, link.capacity);
                 return;
             }
             self.link_remove(link.face);
@@ -295,6 +301,7 @@ impl PushThread {
             tracing::error!(face = link.face.0, %error, "no link of the push half");
             return;
         }
+        self.plane.link_capacity(self.now, link.face, link.capacity);
         if link.is_connected {
             self.plane.link_state.link_connected(link.face);
         }

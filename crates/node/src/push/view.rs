@@ -198,9 +198,13 @@ impl PushThread {
                     "node": text(*label),
                     "inside": state.inside,
                     "roles": roles(state.role),
-                    "links": state.links.iter().map(|l| json!({
-                        "to": text(l.neighbour), "number": l.number, "cost": l.cost,
-                    })).collect::<Vec<_>>(),
+                    "links": state.links.iter().map(|l| {
+                        let used = topology.used((*label, l.number));
+                        json!({
+                            "to": text(l.neighbour), "number": l.number, "cost": l.cost,
+                            "capacity_kbit": used.map(|u| u.0), "load_percent": used.map(|u| u.1),
+                        })
+                    }).collect::<Vec<_>>(),
                 })
             })
             .collect();
@@ -375,6 +379,9 @@ impl PushThread {
                 "paths": self.paths(view.ids.iter()),
                 "publishers": texts(&view.publishers),
                 "subscribers": texts(&view.subscribers),
+                "around": view.around.iter().map(|(from, number)| json!({
+                    "from": text(*from), "number": number,
+                })).collect::<Vec<_>>(),
                 "trees": view.trees.iter().map(tree).collect::<Vec<_>>(),
             })
         };

@@ -34,6 +34,16 @@ impl ControlPlane {
         self.link_state.link_cost(now, face, cost);
     }
 
+    /// A link carries so many kilobits per second; 0: that is not known.
+    pub fn link_capacity(&mut self, now: Tick, face: FaceId, capacity: u32) {
+        self.link_state.link_capacity(now, face, capacity);
+    }
+
+    /// So many octets were sent over a link since it is there (P-90).
+    pub fn link_sent(&mut self, now: Tick, face: FaceId, octets: u64) {
+        self.link_state.link_sent(now, face, octets);
+    }
+
     /// A link is known to be down.
     pub fn link_down(&mut self, now: Tick, face: FaceId, output: &mut Output) {
         self.link_state.link_down(now, face, &mut self.outbox);

@@ -1,6 +1,7 @@
 //! Silence and floods.
 
 use super::*;
+use onym_wire::push::Load;
 
 /// A node that heard its neighbour once, now; and what it does with an outbox.
 fn heard_once() -> (LinkState, Outbox) {
@@ -70,4 +71,20 @@ fn a_neighbour_that_floods_leaves_room_for_others_and_nothing_but_links_is_kept(
     node.handle_timeout(Tick(0).plus_ms(1_000_000), &mut out);
     assert_eq!(node.octets_via.len(), 0);
     assert_eq!(node.octets, STATE_OCTETS, "of this node alone");
+}
+
+/// Law: a node says loads of its own links alone, each once; what else it says is neither kept nor
+/// passed on, and takes no room.
+#[test]
+fn loads_of_links_of_others_are_left_out() {
+    let mut node = LinkState::new(Config::new(Label::from_u64(1), 0, Role::default(), 1));
+    let face = FaceId(300);
+    node.link_add(Tick(0), face, 1, 1);
+    let load = |link, percent| Load { link, capacity: 1000, percent };
+    let loads = vec![load(0, 90), load(77, 255), load(0, 5), load(1, 20), load(u32::MAX, 255)];
+    let mut out = Outbox::default();
+    node.receive(Tick(0), face, Control { loads, ..says(10, 1, 2) }, &mut out);
+    let kept = &node.known[&Label::from_u64(10)].octets;
+    assert_eq!(kept.loads, [load(0, 90), load(1, 20)]);
+    assert_eq!(node.octets, STATE_OCTETS + 4 * LINK_OCTETS);
 }

@@ -29,12 +29,20 @@ impl NodeState {
 }
 
 /// Distance of what cannot be reached.
-const FAR: u32 = u32::MAX;
+const FAR: u64 = u64::MAX;
+/// Shortest paths round loaded links that are kept at most; at the bound all are made anew.
+const BENT_MAX: usize = 64;
+
+/// A directed link: the node at its beginning, and its number.
+pub type LinkId = (Label, u32);
+
+/// Links that paths go round, and how many times their cost they count.
+pub type Around = BTreeMap<LinkId, u32>;
 
 /// Shortest paths from one node.
 #[derive(Debug, Clone)]
 struct Paths {
-    distance: Vec<u32>,
+    distance: Vec<u64>,
     /// The node before and the number of the link from it.
     before: Vec<Option<(usize, u32)>>,
 }
@@ -48,6 +56,8 @@ pub struct TreeLink {
     pub number: u32,
     /// The number of the link the other way.
     pub reverse: u32,
+    /// What it costs.
+    pub cost: u32,
     /// Position of the node at its beginning.
     from: usize,
     /// Position of the node at its end.
@@ -84,6 +94,8 @@ pub struct Map {
     /// Links by the position of their beginning: end, number, number of the reverse, cost.
     links: Vec<Vec<(usize, u32, u32, u32)>>,
     paths: KeyedMap<usize, Paths>,
+    /// Those that go round loaded links.
+    bent: KeyedMap<(usize, Around), Paths>,
 }
 
 impl Map {
@@ -108,6 +120,7 @@ impl Map {
 
     fn renew(&mut self) {
         self.paths.clear();
+        self.bent.clear();
         self.labels = self.nodes.keys().copied().collect();
         self.links.clear();
         for (label, state) in &self.nodes {
@@ -138,15 +151,35 @@ impl Map {
         self.labels.get(at).and_then(|l| self.nodes.get(l)).map_or(0, |n| n.inside)
     }
 
-    fn paths(&mut self, from: usize) -> &Paths {
-        let (links, count) = (&self.links, self.labels.len());
-        self.paths.entry(from).or_insert_with(|| shortest(links, count, from))
+    fn paths(&mut self, from: usize, around: &Around) -> &Paths {
+        let links = &self.links;
+        if around.is_empty() {
+            return self.paths.entry(from).or_insert_with(|| shortest(links, from, |_, _| 1));
+        }
+        if self.bent.len() >= BENT_MAX {
+            self.bent.clear();
+        }
+        let labels = &self.labels;
+        let times = |at: usize, number| around.get(&(labels[at], number)).copied().unwrap_or(1);
+        let key = (from, around.clone());
+        self.bent.entry(key).or_insert_with(|| shortest(links, from, times))
     }
 
     /// Cost of the way from one node to another.
-    pub fn distance(&mut self, from: Label, to: Label) -> Option<u32> {
+    pub fn distance(&mut self, from: Label, to: Label) -> Option<u64> {
+        self.distance_around(from, to, &Around::new())
+    }
+
+    /// The same, of the way that goes round these links.
+    pub fn distance_around(&mut self, from: Label, to: Label, around: &Around) -> Option<u64> {
         let (from, to) = (self.position(from)?, self.position(to)?);
-        Some(self.paths(from).distance[to]).filter(|d| *d != FAR)
+        Some(self.paths(from, around).distance[to]).filter(|d| *d != FAR)
+    }
+
+    /// The link of a tree, as it is named in the whole domain.
+    #[must_use]
+    pub fn id_of(&self, link: &TreeLink) -> LinkId {
+        (self.labels.get(link.from).copied().unwrap_or_default(), link.number)
     }
 
     /// What leaves each node of a tree: its label, the number of the link by which the tree comes
@@ -166,11 +199,16 @@ impl Map {
 
     /// The tree of shortest paths from one node to others; `None` when the node is unknown.
     pub fn tree(&mut self, from: Label, to: &[Label]) -> Option<Tree> {
+        self.tree_around(from, to, &Around::new())
+    }
+
+    /// The same, of paths that go round these links.
+    pub fn tree_around(&mut self, from: Label, to: &[Label], around: &Around) -> Option<Tree> {
         let root = self.position(from)?;
         let mut tree = Tree { root: self.inside(root), ..Tree::default() };
         let targets: Vec<(Label, Option<usize>)> =
             to.iter().map(|t| (*t, self.position(*t))).collect();
-        let paths = self.paths(root).clone();
+        let paths = self.paths(root, around).clone();
         let mut seen: BTreeSet<TreeLink> = BTreeSet::new();
         for (label, at) in targets {
             let Some(at) = at.filter(|at| paths.distance[*at] != FAR) else {
@@ -178,7 +216,7 @@ impl Map {
                 continue;
             };
             let way = self.way(&paths, at);
-            let depth = u32::try_from(way.len()).unwrap_or(FAR);
+            let depth = u32::try_from(way.len()).unwrap_or(u32::MAX);
             tree.insides.push((self.inside(at), depth));
             seen.extend(way);
         }
@@ -190,8 +228,9 @@ impl Map {
     fn way(&self, paths: &Paths, mut at: usize) -> Vec<TreeLink> {
         let mut way = Vec::new();
         while let Some((before, number)) = paths.before[at] {
-            let reverse = self.links[before].iter().find(|l| l.1 == number).map_or(0, |l| l.2);
-            way.push(TreeLink { depth: 0, number, reverse, from: before, to: at });
+            let link = self.links[before].iter().find(|l| l.1 == number);
+            let (reverse, cost) = link.map_or((0, 0), |l| (l.2, l.3));
+            way.push(TreeLink { depth: 0, number, reverse, cost, from: before, to: at });
             at = before;
         }
         way.reverse();
@@ -228,8 +267,13 @@ impl Map {
 }
 
 /// Dijkstra; of equal ways the one over the smaller node, so that every node finds the same tree.
-fn shortest(links: &[Vec<(usize, u32, u32, u32)>], count: usize, from: usize) -> Paths {
-    let mut paths = Paths { distance: vec![FAR; count], before: vec![None; count] };
+/// A link counts its cost as many times as `times` says.
+fn shortest(
+    links: &[Vec<(usize, u32, u32, u32)>],
+    from: usize,
+    times: impl Fn(usize, u32) -> u32,
+) -> Paths {
+    let mut paths = Paths { distance: vec![FAR; links.len()], before: vec![None; links.len()] };
     let mut heap = BinaryHeap::from([Reverse((0, from))]);
     if let Some(distance) = paths.distance.get_mut(from) {
         *distance = 0;
@@ -239,7 +283,8 @@ fn shortest(links: &[Vec<(usize, u32, u32, u32)>], count: usize, from: usize) ->
             continue;
         }
         for (to, number, _, cost) in &links[at] {
-            let further = distance.saturating_add(*cost);
+            let cost = u64::from(*cost) * u64::from(times(at, *number));
+            let further = distance.saturating_add(cost);
             let known = paths.distance[*to];
             let is_smaller = paths.before[*to].is_some_and(|(before, _)| at < before);
             if further < known || (further == known && is_smaller) {

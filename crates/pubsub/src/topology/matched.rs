@@ -1,6 +1,8 @@
 //! Matches of the rendezvous and the trees that serve them.
 
 use super::federation::Fact;
+use super::map::{Around, LinkId};
+use super::moves::Moves;
 use super::{TopologyManager, Tree};
 use crate::publication::Outbox;
 use onym_tables::{KeyedMap, Tick};
@@ -27,6 +29,17 @@ pub(super) struct Way {
 
 /// What publishers are to be told, and the ways of those that served others before to who came.
 type Plan = (BTreeMap<Label, Sent>, BTreeMap<Label, Option<RouteBuf>>);
+
+/// Who serves whom.
+#[derive(Debug, Default)]
+pub(super) struct Shares {
+    /// Subscribers of this domain, by publisher.
+    pub(super) served: BTreeMap<Label, Vec<Label>>,
+    /// Other domains, by publisher.
+    by_domains: BTreeMap<Label, Vec<Label>>,
+    /// Those that no publisher of this domain reaches.
+    foreign: Vec<Label>,
+}
 
 /// What a publisher was told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +77,8 @@ pub struct MatchView {
     pub subscribers: Vec<Label>,
     /// What each publisher that serves somebody was told.
     pub trees: Vec<TreeView>,
+    /// Loaded links that its trees go round.
+    pub around: Vec<LinkId>,
 }
 
 /// The tree of one publisher.
@@ -97,6 +112,10 @@ pub(super) struct Match {
     /// Names by which the match is found for repairs: those of an item whose fragments have no way
     /// back.
     one_way: Vec<Id>,
+    /// Loaded links that its trees go round, with what those counted when that was decided: a tree
+    /// that is made anew stays where it is.
+    pub(super) around: Around,
+    pub(super) moves: Moves,
     /// They were served so once: border nodes have to be told when it ends.
     was_foreign: bool,
 }
@@ -105,6 +124,11 @@ impl Match {
     /// Whether one of these links is in a tree, or a receiver was out of reach.
     pub(super) fn uses_any(&self, links: &BTreeSet<u32>) -> bool {
         self.is_partial || self.sent.values().any(|s| s.links.iter().any(|l| links.contains(l)))
+    }
+
+    /// Numbers of the links of its trees.
+    pub(super) fn links(&self) -> BTreeSet<u32> {
+        self.sent.values().flat_map(|sent| sent.links.iter().copied()).collect()
     }
 
     /// Who serves this subscriber, where fragments have no way back: another domain, or publishers
@@ -157,6 +181,7 @@ impl TopologyManager {
             publishers: m.publishers.iter().copied().collect(),
             subscribers: m.subscribers.iter().copied().collect(),
             trees: m.sent.iter().map(|(publisher, sent)| tree_view(*publisher, sent)).collect(),
+            around: m.around.keys().copied().collect(),
         };
         self.matches.values().filter(is_meant).take(most).map(view).collect()
     }
@@ -208,6 +233,7 @@ impl TopologyManager {
     /// Ends a match: its publishers are stopped.
     pub(super) fn forget(&mut self, now: Tick, key: (Label, u64), out: &mut Outbox) {
         let Some(m) = self.matches.remove(&key) else { return };
+        self.relief.bent.remove(&key);
         self.forget_names(key, &m.one_way);
         if m.was_foreign {
             self.tell_nobody(&m.ids, out);
@@ -228,6 +254,12 @@ impl TopologyManager {
     /// before is told the way to those, for what it retains (P-68).
     fn renew_for(&mut self, now: Tick, key: (Label, u64), came: &[Label], out: &mut Outbox) {
         let Some(mut m) = self.matches.remove(&key) else { return };
+        self.widen(&mut m);
+        if m.around.is_empty() {
+            self.relief.bent.remove(&key);
+        } else {
+            self.relief.bent.insert(key);
+        }
         let (wanted, late) = self.plan(&mut m, came);
         for (node, sent) in &wanted {
             let before = m.sent.get(node);
@@ -280,32 +312,35 @@ impl TopologyManager {
         }
     }
 
-    /// Each subscriber is served by its nearest publisher (P-29).
-    fn plan(&mut self, m: &mut Match, came: &[Label]) -> Plan {
-        let mut served: BTreeMap<Label, Vec<Label>> = BTreeMap::new();
-        let mut by_domains: BTreeMap<Label, Vec<Label>> = BTreeMap::new();
-        m.is_partial = false;
-        let mut foreign = Vec::new();
+    /// Each subscriber is served by its nearest publisher (P-29), by ways that go round loaded links.
+    pub(super) fn shares(&mut self, m: &Match, around: &Around) -> Shares {
+        let mut shares = Shares::default();
         for subscriber in &m.subscribers {
             if self.federation.as_ref().is_some_and(|f| f.is_domain(*subscriber)) {
                 // The first publisher of this domain: the way out is a small part of the way.
                 let own = m.publishers.iter().find(|p| self.map.nodes().contains_key(*p));
-                own.iter().for_each(|p| by_domains.entry(**p).or_default().push(*subscriber));
+                let Some(own) = own else { continue };
+                shares.served.entry(*own).or_default();
+                shares.by_domains.entry(*own).or_default().push(*subscriber);
                 continue;
             }
-            let distance = |p: &Label| self.map.distance(*p, *subscriber).map(|d| (d, *p));
+            let distance = |p: &Label| {
+                self.map.distance_around(*p, *subscriber, around).map(|distance| (distance, *p))
+            };
             match m.publishers.iter().filter_map(distance).min() {
-                Some((_, nearest)) => served.entry(nearest).or_default().push(*subscriber),
-                None => foreign.push(*subscriber),
+                Some((_, nearest)) => shares.served.entry(nearest).or_default().push(*subscriber),
+                None => shares.foreign.push(*subscriber),
             }
         }
+        shares
+    }
+
+    fn plan(&mut self, m: &mut Match, came: &[Label]) -> Plan {
+        let Shares { served, mut by_domains, foreign } = self.shares(m, &m.around);
         let domain = self.federation.as_ref().and_then(|f| f.nearest(&m.publishers));
         m.is_partial = !foreign.is_empty();
         m.foreign = domain.filter(|_| m.is_partial).map(|domain| (domain, foreign));
         m.was_foreign |= m.foreign.is_some();
-        for publisher in by_domains.keys() {
-            served.entry(*publisher).or_default();
-        }
         let (mut wanted, mut late) = Plan::default();
         for (publisher, subscribers) in served {
             if !came.is_empty() && m.sent.contains_key(&publisher) {
@@ -333,7 +368,7 @@ impl TopologyManager {
         if late.is_empty() {
             return None;
         }
-        let tree = self.map.tree(publisher, &late)?;
+        let tree = self.map.tree_around(publisher, &late, &m.around)?;
         self.config.routing.data_route(&self.map, publisher, &tree, m.ids.first()?)
     }
 
@@ -351,11 +386,11 @@ impl TopologyManager {
             if subscribers.is_empty() {
                 return None;
             }
-            let way = self.way_to(publisher, others, m.ids.first()?)?;
+            let way = self.way_to(m, publisher, others)?;
             let Way { route, reply, hops, links } = way;
             return Some(Sent { route, reply, hops, ids, links });
         }
-        let tree = self.made_tree(publisher, &others)?;
+        let tree = self.made_tree(m, publisher, &others)?;
         let links: Vec<u32> = tree.links.iter().map(|l| l.number).collect();
         let insides = tree.insides.iter().map(|i| i.0);
         let numbers = links.iter().copied().chain(insides).collect();
@@ -373,21 +408,22 @@ impl TopologyManager {
         }
     }
 
-    fn made_tree(&mut self, publisher: Label, others: &[Label]) -> Option<Tree> {
+    fn made_tree(&mut self, m: &Match, publisher: Label, others: &[Label]) -> Option<Tree> {
         self.trees += 1;
-        self.map.tree(publisher, others)
+        self.map.tree_around(publisher, others, &m.around)
     }
 
     /// The way to subscribers of this domain. Many items have the same few subscribers, so what was
-    /// made is kept until the map changes; keyed filters are an item's own.
-    fn way_to(&mut self, publisher: Label, others: Vec<Label>, item: &Id) -> Option<Way> {
-        let is_kept = self.config.routing.keyed.is_none();
+    /// made is kept until the map changes; keyed filters are an item's own, and so are ways round
+    /// loaded links.
+    fn way_to(&mut self, m: &Match, publisher: Label, others: Vec<Label>) -> Option<Way> {
+        let is_kept = self.config.routing.keyed.is_none() && m.around.is_empty();
         let kept = self.kept.get(&publisher).and_then(|of| of.get(&others));
         if let Some(way) = kept.filter(|_| is_kept) {
             return Some(way.clone());
         }
-        let tree = self.made_tree(publisher, &others)?;
-        let way = self.way_of(publisher, &tree, item);
+        let tree = self.made_tree(m, publisher, &others)?;
+        let way = self.way_of(publisher, &tree, m.ids.first()?);
         if is_kept {
             if self.kept.values().map(KeyedMap::len).sum::<usize>() >= KEPT_MAX {
                 self.kept.clear();

@@ -17,11 +17,17 @@ pub struct LinkConfig {
     pub loss_ppm: u32,
     /// Cost in both directions.
     pub cost: u16,
+    /// What it carries in each direction, in kilobits per second; 0: everything. What would
+    /// wait for more than 100 ms is lost.
+    pub capacity: u32,
 }
+
+/// Time that the last frame of a full queue waits.
+const QUEUE: Duration = Duration::from_millis(100);
 
 impl Default for LinkConfig {
     fn default() -> Self {
-        Self { delay: Duration::from_millis(1), loss_ppm: 0, cost: 1 }
+        Self { delay: Duration::from_millis(1), loss_ppm: 0, cost: 1, capacity: 0 }
     }
 }
 
@@ -37,6 +43,27 @@ pub(super) struct Wire {
     crossed: [u64; 2],
     /// All frames that crossed, by direction.
     frames: [u64; 2],
+    /// Octets that were sent, by direction.
+    octets: [u64; 2],
+    /// Until when it is busy with them.
+    busy: [Tick; 2],
+}
+
+impl Wire {
+    /// When a frame that is sent at a moment has left, if there is room for it.
+    fn leave(&mut self, side: usize, at: Tick, octets: usize) -> Option<Tick> {
+        self.octets[side] += octets as u64;
+        if self.config.capacity == 0 {
+            return Some(at);
+        }
+        let begin = self.busy[side].max(at);
+        if begin.since(at) > QUEUE {
+            return None;
+        }
+        let nanos = octets as u64 * 8_000_000 / u64::from(self.config.capacity);
+        self.busy[side] = begin + Duration::from_nanos(nanos);
+        Some(self.busy[side])
+    }
 }
 
 impl PushNetwork {
@@ -54,6 +81,8 @@ impl PushNetwork {
             numbers,
             crossed: [0; 2],
             frames: [0; 2],
+            octets: [0; 2],
+            busy: [self.now; 2],
         });
         let domains = [a, b].map(|node| self.slots[node].config.domain);
         let own_domain = |node: usize| if node == a { domains[0] } else { domains[1] };
@@ -63,7 +92,7 @@ impl PushNetwork {
             if let Some(node) = &mut self.slots[end.0].node {
                 let other = if end.0 == a { b } else { a };
                 let domain = other_domain([own_domain(end.0), own_domain(other)]);
-                add_link(node, now, end.1, number_of, config.cost, domain);
+                add_link(node, now, end.1, number_of, config, domain);
             }
             self.slots[end.0].due = now;
         }
@@ -146,9 +175,19 @@ impl PushNetwork {
             return;
         }
         let (to, face) = wire.ends[1 - side];
+        let Some(left) = wire.leave(side, at, octets.len()) else { return };
         self.order += 1;
-        let (at, order) = (at + wire.config.delay, self.order);
+        let (at, order) = (left + wire.config.delay, self.order);
         self.arrivals.push(Reverse(Arrival { at, order, node: to, face, octets }));
+    }
+
+    /// Tells a node what was sent over its links that have a capacity.
+    pub(super) fn measure(&mut self, node: usize) {
+        let Slot { faces, node: Some(running), .. } = &mut self.slots[node] else { return };
+        for wire in faces.iter().map(|wire| &self.wires[*wire]).filter(|w| w.config.capacity > 0) {
+            let side = usize::from(wire.ends[0].0 != node);
+            running.link_sent(self.now, wire.ends[side].1, wire.octets[side]);
+        }
     }
 
     pub(super) fn wire_of(&self, node: usize, face: FaceId) -> Option<usize> {
@@ -176,13 +215,14 @@ pub(super) fn add_link(
     now: Tick,
     face: FaceId,
     number: u32,
-    cost: u16,
+    config: LinkConfig,
     domain: Option<Label>,
 ) {
     let link = LinkEntry { face, number, is_external: false };
     let added = match domain {
         Some(domain) => node.exit_add(now, link, domain),
-        None => node.link_add(now, link, cost),
+        None => node.link_add(now, link, config.cost),
     };
     added.expect("invariant: the faces of a node differ");
+    node.link_capacity(now, face, config.capacity);
 }

@@ -176,6 +176,7 @@ impl Runner {
     fn add_link(&mut self, line: &Line) -> Result<(), String> {
         let (a, b) = (line.word(1, "a node")?, line.word(2, "a node")?);
         let cost = line.option("cost")?.unwrap_or(1);
+        let capacity: u32 = line.option("capacity")?.unwrap_or(0);
         let percent: f64 = line.option("loss")?.unwrap_or(0.0);
         let relay =
             Relay::new([self.node(a)?.udp(), self.node(b)?.udp()], (percent * 10_000.0) as u64)?;
@@ -184,7 +185,13 @@ impl Runner {
             let udp = relay.address(side)?;
             let (own, other) = (&self.node(from)?.domain, &self.node(to)?.domain);
             let domain = if own == other { String::new() } else { other.clone() };
-            let link = PushLink { face: format!("udp4://{udp}"), number, cost, domain };
+            let link = PushLink {
+                face: format!("udp4://{udp}"),
+                number,
+                cost,
+                capacity_mbit: capacity.div_ceil(1000),
+                domain,
+            };
             self.node_mut(from)?.link_add(link)?;
             self.links.insert((from.to_owned(), to.to_owned()), number);
         }

@@ -123,6 +123,7 @@ impl Runner {
             delay: Duration::from_millis(delay),
             loss_ppm: (percent * 10_000.0) as u32,
             cost: line.option("cost")?.unwrap_or(1),
+            capacity: line.option("capacity")?.unwrap_or(0),
         };
         self.net.link(a, b, config);
         Ok(())

@@ -157,6 +157,17 @@ pub struct Link {
     pub cost: u16,
 }
 
+/// How much of what a link carries is sent over it (P-90).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Load {
+    /// Number of the link, one of the same link state.
+    pub link: u32,
+    /// What it carries, in kilobits per second.
+    pub capacity: u32,
+    /// How much of that is sent, in percent; 255 is that or more.
+    pub percent: u8,
+}
+
 /// A rendezvous node or topology manager and the way to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
@@ -220,6 +231,7 @@ pub struct Control {
     pub body: Vec<u8>,
     pub links: Vec<Link>,
     pub exits: Vec<Link>,
+    pub loads: Vec<Load>,
     pub homes: Vec<Home>,
     pub missing: Vec<(u32, u32)>,
     pub domains: Vec<DomainRoute>,
@@ -286,6 +298,7 @@ impl Control {
             field::BODY => self.body = value.to_vec(),
             field::LINK => self.links.push(link(element)?),
             field::EXIT => self.exits.push(link(element)?),
+            field::LOAD => self.loads.push(load(element)?),
             field::HOME => self.homes.push(home(element)?),
             field::MISSING => self.missing.push(pair(element)?),
             field::DOMAIN => self.domains.push(domain_route(element)?),
@@ -336,6 +349,7 @@ impl Control {
         }
         self.links.iter().for_each(|link| put_link(out, field::LINK, link));
         self.exits.iter().for_each(|link| put_link(out, field::EXIT, link));
+        self.loads.iter().for_each(|load| put_load(out, load));
         for home in &self.homes {
             tlv::put_head(out, field::HOME, 9 + home.route.octets().len());
             out.push(home.role.0);
@@ -442,6 +456,17 @@ fn link(element: Element<'_>) -> Result<Link, Malformed> {
     }
 }
 
+fn load(element: Element<'_>) -> Result<Load, Malformed> {
+    match *element.value {
+        [n, o, p, q, c, d, e, f, percent] => Ok(Load {
+            link: u32::from_be_bytes([n, o, p, q]),
+            capacity: u32::from_be_bytes([c, d, e, f]),
+            percent,
+        }),
+        _ => Err(Malformed::Length(element.typ)),
+    }
+}
+
 fn home(element: Element<'_>) -> Result<Home, Malformed> {
     match element.value {
         [role, a, b, c, d, e, f, g, h, route @ ..] => Ok(Home {
@@ -497,4 +522,11 @@ fn put_link(out: &mut Vec<u8>, typ: u32, link: &Link) {
     out.extend_from_slice(&link.neighbour.0);
     out.extend_from_slice(&link.number.to_be_bytes());
     out.extend_from_slice(&link.cost.to_be_bytes());
+}
+
+fn put_load(out: &mut Vec<u8>, load: &Load) {
+    tlv::put_head(out, field::LOAD, 9);
+    out.extend_from_slice(&load.link.to_be_bytes());
+    out.extend_from_slice(&load.capacity.to_be_bytes());
+    out.push(load.percent);
 }

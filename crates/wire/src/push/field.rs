@@ -28,6 +28,7 @@ pub(super) const DOMAIN: u32 = 49;
 pub(super) const EXIT: u32 = 51;
 pub(super) const LATE: u32 = 54;
 pub(super) const WORD: u32 = 56;
+pub(super) const LOAD: u32 = 58;
 
 // Of messages between an application and its node (section 8).
 pub(super) const LENGTH: u32 = 65;

@@ -1,6 +1,6 @@
 use super::{
     Control, DomainHop, DomainRoute, Filter, Frame, FrameBuilder, Head, Home, Id, Kind, Label,
-    Link, OldFrame, Role, Route, RouteBuf, Sequence, Stage, Status, Strategy as Way, option,
+    Link, Load, OldFrame, Role, Route, RouteBuf, Sequence, Stage, Status, Strategy as Way, option,
 };
 use crate::tlv::Malformed;
 use proptest::prelude::*;
@@ -151,6 +151,7 @@ fn a_message() -> Control {
         request: Sequence { session: 1, number: 2 },
         body: b"body".to_vec(),
         links: vec![Link { neighbour: node(5), number: 70_000, cost: 10 }],
+        loads: vec![Load { link: 70_000, capacity: 80_000, percent: 90 }],
         homes: vec![Home { role: Role::TOPOLOGY, node: node(6), route }],
         missing: vec![(1, 2), (5, 9)],
         domains: vec![DomainRoute {

@@ -282,6 +282,7 @@ fn config_of(node: &Planned, nodes: &[Planned], key: &str, scheme: Scheme) -> Co
                 face: format!("{family}://{address}"),
                 number: *number,
                 cost: *cost,
+                capacity_mbit: 0,
                 domain: String::new(),
             }
         })
@@ -314,7 +315,7 @@ fn domain_json(nodes: &[Planned], scheme: Scheme) -> Value {
     let routing = Routing { scheme, ..Routing::default() };
     let mut filter_to = |from: &Planned, role: Role| -> Option<String> {
         let homes = nodes.iter().filter(|n| role_of(n).has(role));
-        let mut near: Vec<(u32, Label)> =
+        let mut near: Vec<(u64, Label)> =
             homes.filter_map(|n| Some((map.distance(from.label, n.label)?, n.label))).collect();
         near.sort_unstable();
         let (_, home) = *near.first().filter(|(_, label)| *label != from.label)?;

@@ -240,15 +240,20 @@ pub struct PushLink {
     /// routing knows none.
     #[serde(default)]
     pub cost: u16,
+    /// What it carries from here to there, in megabits per second: then the node tells how much of
+    /// that is used, by both halves together, and publications go round a link that is loaded while
+    /// others are less so. 0: nobody knows, and its load counts nothing.
+    #[serde(default)]
+    pub capacity_mbit: u32,
     /// The label of the domain at its other end, when that is another one.
     #[serde(default)]
     pub domain: String,
 }
 
 impl PushLink {
-    /// Whether a face that is the one link stays it as the other: what it costs may differ.
+    /// Whether a face that is the one link stays it as the other: what it costs and carries may differ.
     pub(crate) fn goes_on_as(&self, other: &Self) -> bool {
-        let Self { face, number, cost: _, domain } = self;
+        let Self { face, number, cost: _, capacity_mbit: _, domain } = self;
         (face, number, domain) == (&other.face, &other.number, &other.domain)
     }
 }
