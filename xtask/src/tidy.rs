@@ -121,7 +121,9 @@ const EDGES: &[(&str, &[&str])] = &[
     // An application of a node, with a server for strangers.
     ("onym-web", &["onym-wire", "onym-frame", "onym-crypto", "onym-client", "onym-repo"]),
     // An application of a node, with a server for strangers.
-    ("onym-mqtt", &["onym-wire", "onym-tables", "onym-client"]),
+    ("onym-mqtt", &["onym-wire", "onym-tables", "onym-client", "onym-topics"]),
+    // What bridges have in common: an application of a node.
+    ("onym-topics", &["onym-wire", "onym-client"]),
     // An application of both halves: never the data path of either.
     ("onym-gateway", &["onym-wire", "onym-frame", "onym-crypto", "onym-tables", "onym-client"]),
     // By the control interface of services only: never the data path.

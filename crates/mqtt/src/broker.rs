@@ -8,8 +8,8 @@ mod wanted;
 use crate::packet::{
     Answer, Connect, Level, Message, Quality, RECEIVE_MAX, Reason, Said, Version, Welcome,
 };
-use crate::topic;
 use onym_tables::shares::Shares;
+use onym_topics::{directory, items};
 use onym_wire::push::{Id, Label, Path};
 use session::{Holder, Session};
 use std::collections::{BTreeMap, BTreeSet};
@@ -336,7 +336,7 @@ impl Broker {
 
     /// Publishes a message: to clients here, and by the node.
     fn publish(&mut self, now: Instant, message: Message, level: Level) -> Result<(), Reason> {
-        let items = topic::items(&self.root, &message.topic)?;
+        let items = items(&self.root, &message.topic).ok_or(Reason::Topic)?;
         let Message { topic, payload, retain } = message;
         if !self.published.contains(&topic) {
             if self.published.len() >= self.limits.topics {
@@ -375,7 +375,7 @@ impl Broker {
                     self.value_came(&topic, &payload, Level::Least);
                 }
             }
-        } else if id.starts_with(&topic::directory(&self.root).id)
+        } else if id.starts_with(&directory(&self.root).id)
             && let Ok(topic) = std::str::from_utf8(payload)
         {
             self.learn(now, &Arc::from(topic));

@@ -1,12 +1,10 @@
 //! The broker with its connections and its node, on one thread.
 
-mod own;
-
 use crate::broker::{Action, Broker, Limits};
 use crate::packet::{self, Answer, Delivered, Reason, Version};
 use onym_client::push::{App, Error, Event};
+use onym_topics::Topics;
 use onym_wire::push::{Path, Strategy};
-use own::Own;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read, Write};
@@ -55,7 +53,9 @@ pub struct Bridge {
     listener: TcpListener,
     limits: Limits,
     broker: Broker,
-    own: Own,
+    own: Topics,
+    /// What the node is to do next.
+    orders: Vec<Action>,
     connections: BTreeMap<u64, Connection>,
     last: u64,
     dropped: u64,
@@ -84,9 +84,9 @@ impl Bridge {
         let wrong = |error: std::io::Error| Error::Gone(error.to_string());
         listener.set_nonblocking(true).map_err(wrong)?;
         let broker = Broker::new(root.clone(), limits, app.token());
-        let own = Own::begin(app, root, strategy)?;
-        let connections = BTreeMap::new();
-        Ok(Self { listener, limits, broker, own, connections, last: 0, dropped: 0 })
+        let own = Topics::begin(app, root, strategy)?;
+        let (connections, orders) = Default::default();
+        Ok(Self { listener, limits, broker, own, orders, connections, last: 0, dropped: 0 })
     }
 
     /// Where it listens.
@@ -265,7 +265,7 @@ impl Bridge {
                         connection.is_over = true;
                     }
                 }
-                order => self.own.orders.push(order),
+                order => self.orders.push(order),
             }
         }
     }
@@ -286,7 +286,21 @@ impl Bridge {
 
     fn obey(&mut self) -> Result<(), Error> {
         self.tell();
-        self.own.obey(Instant::now())
+        let (own, now) = (&mut self.own, Instant::now());
+        for order in std::mem::take(&mut self.orders) {
+            match order {
+                Action::Publish { item, payload, is_kept: true } => {
+                    own.keep(now, &item, payload)?;
+                }
+                Action::Publish { item, payload, .. } => own.publish(now, &item, payload)?,
+                Action::Announce(topic) => own.announce(now, &topic)?,
+                Action::Forget(item) => own.forget(&item)?,
+                Action::Subscribe(item) => own.subscribe(&item)?,
+                Action::Unsubscribe(item) => own.unsubscribe(&item)?,
+                Action::Tell(..) | Action::End(_) => {}
+            }
+        }
+        Ok(())
     }
 }
 

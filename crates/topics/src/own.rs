@@ -17,11 +17,20 @@ const WAITING_MAX: usize = 256 << 10;
 /// Publications of the directory that are kept for bridges that come later.
 const DIRECTORY_MAX: u64 = 65_535;
 
+/// What becomes of publications of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    /// They come to who is subscribed then.
+    Passing,
+    /// The last ones are kept for who comes later.
+    Kept,
+}
+
 /// An item that the bridge publishes.
 #[derive(Debug)]
 struct Item {
     path: Path,
-    is_kept: bool,
+    life: Life,
     /// It may be published: it is retained, or somebody is subscribed.
     is_open: bool,
     /// Until when its publications wait for that.
@@ -68,7 +77,7 @@ impl Topics {
         let directory = own.directory.clone();
         own.publish_above(&directory)?;
         own.ask(Kind::SUBSCRIBE_SCOPE, &scope, Asked::Subscription(scope.clone()))?;
-        own.item(&directory, true)?;
+        own.item(&directory, Life::Kept)?;
         Ok(own)
     }
 
@@ -89,7 +98,7 @@ impl Topics {
     }
 
     /// The item of a path, which is published if it is not.
-    fn item(&mut self, path: &Path, is_kept: bool) -> Result<(), Error> {
+    fn item(&mut self, path: &Path, life: Life) -> Result<(), Error> {
         if self.items.contains_key(&path.id) {
             return Ok(());
         }
@@ -97,23 +106,25 @@ impl Topics {
         self.ask(Kind::PUBLISH_ITEM, path, Asked::Item(path.id.clone()))?;
         let (waiting, path) = (VecDeque::new(), path.clone());
         let id = path.id.clone();
-        self.items
-            .insert(id, Item { path, is_kept, is_open: false, until: None, waiting, octets: 0 });
+        self.items.insert(id, Item { path, life, is_open: false, until: None, waiting, octets: 0 });
         Ok(())
     }
 
-    /// Publishes to an item; where it is `~retained`, the last one is kept.
+    /// Publishes to an item.
     ///
     /// # Errors
     /// [`Error`].
-    pub fn publish(
-        &mut self,
-        now: Instant,
-        item: &Path,
-        payload: Arc<[u8]>,
-        is_kept: bool,
-    ) -> Result<(), Error> {
-        self.item(item, is_kept)?;
+    pub fn publish(&mut self, now: Instant, item: &Path, payload: Arc<[u8]>) -> Result<(), Error> {
+        self.item(item, Life::Passing)?;
+        self.send(now, &item.id, payload)
+    }
+
+    /// Publishes to an item of which the last publication is kept.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn keep(&mut self, now: Instant, item: &Path, payload: Arc<[u8]>) -> Result<(), Error> {
+        self.item(item, Life::Kept)?;
         self.send(now, &item.id, payload)
     }
 
@@ -159,7 +170,7 @@ impl Topics {
         if item.is_open {
             return self.app.publish(id, self.strategy, &payload);
         }
-        if item.is_kept && item.path.id != self.directory.id {
+        if item.life == Life::Kept && item.path.id != self.directory.id {
             // The last one is enough.
             (item.octets, _) = (0, item.waiting.clear());
         } else {
@@ -194,7 +205,8 @@ impl Topics {
         match event {
             Event::StartPublish(id) => self.open(id),
             Event::StopPublish(id) | Event::Refused { id, .. } => {
-                if let Some(item) = self.items.get_mut(id).filter(|item| !item.is_kept) {
+                if let Some(item) = self.items.get_mut(id).filter(|item| item.life == Life::Passing)
+                {
                     item.is_open = false;
                 }
                 Ok(())
@@ -214,7 +226,7 @@ impl Topics {
             match asked {
                 Asked::Item(id) if is_good => {
                     let item = self.items.get_mut(&id);
-                    if item.is_some_and(|item| item.is_kept) {
+                    if item.is_some_and(|item| item.life == Life::Kept) {
                         let is_directory = id == self.directory.id;
                         let count = if is_directory { DIRECTORY_MAX } else { 1 };
                         let tag = self.app.ask_retain(&id, Retain::last(count))?;

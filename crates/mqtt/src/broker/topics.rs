@@ -5,6 +5,7 @@ use super::wanted::{Filter, Wanted, granted};
 use super::{Action, Broker};
 use crate::packet::{Level, Message, Reason};
 use crate::topic;
+use onym_topics::items;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ impl Broker {
     ) -> Result<Level, Reason> {
         let is_wild = topic::filter(&filter)?;
         if !is_wild {
-            topic::items(&self.root, &filter).map_err(|_| Reason::Filter)?;
+            items(&self.root, &filter).ok_or(Reason::Filter)?;
         }
         let Some(known) = self.sessions.get_mut(&session) else { return Ok(level) };
         let before = known.filters.get(&filter).map(|filter| filter.level);
@@ -76,7 +77,7 @@ impl Broker {
             if self.wanted.len() >= self.limits.topics {
                 return Err(Reason::Full);
             }
-            let items = topic::items(&self.root, topic)?;
+            let items = items(&self.root, topic).ok_or(Reason::Topic)?;
             for (path, is_kept) in [(&items.value, false), (&items.retained, true)] {
                 self.items.insert(path.id.clone(), (topic.clone(), is_kept));
                 self.actions.push(Action::Subscribe(path.clone()));
@@ -169,7 +170,7 @@ impl Broker {
 
     /// A topic that clients of some bridge publish: who wants it by a wildcard gets it.
     pub(super) fn learn(&mut self, now: Instant, topic: &Arc<str>) {
-        if self.known.contains(topic) || topic::items(&self.root, topic).is_err() {
+        if self.known.contains(topic) || items(&self.root, topic).is_none() {
             return;
         }
         if self.known.len() >= KNOWN_MAX {

@@ -1,7 +1,8 @@
 //! Filters of clients, and the topics that they mean.
 
 use crate::packet::Level;
-use crate::topic::{self, Items};
+use crate::topic;
+use onym_topics::Items;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
