@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 OUT = $${CARGO_TARGET_DIR:-target}
 XTASK := $(CARGO) run --quiet --package xtask --
 
-.PHONY: help demo test check build static deb deb-arm64 archive rpm wheel packages-vm docs reproducible semver s3-test otel-test docker-test kubernetes-test bench store-bulk bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz advisories builds gen install clean setup-base setup-test
+.PHONY: help demo test check build static deb deb-arm64 archive rpm wheel packages-vm docs reproducible semver s3-test zenoh-bridge-test otel-test docker-test kubernetes-test bench store-bulk bench-services bench-containers replay experiments attacks interop conformance-foreign kernel-test kernel-debug-test fuzz advisories builds gen install clean setup-base setup-test
 
 help:            ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 18
@@ -59,6 +59,11 @@ docs: setup-base ## the manual as a site with search, target/manual (mdBook, ins
 s3-test: setup-base ## the bucket of a repository against s3s-fs, with faults, and moto (pip; minutes)
 	$(CARGO) test --locked --manifest-path tests/s3/Cargo.toml --target-dir $(OUT)/s3
 	scripts/moto.sh $(CARGO) test --locked --manifest-path tests/s3/Cargo.toml --target-dir $(OUT)/s3 objects_are_put
+
+zenoh-bridge-test: setup-base ## onym-zenoh, the bridge to Zenoh: its licences, and tests with peers of Zenoh (minutes)
+	$(XTASK) licences bridges/zenoh
+	$(CARGO) build --locked --package onym
+	ONYM="$$(realpath $(OUT))/debug/onym" $(CARGO) test --locked --manifest-path bridges/zenoh/Cargo.toml --target-dir $(OUT)/zenoh
 
 otel-test: setup-base ## spans of two nodes read by a collector of OpenTelemetry: OTELCOL, otelcol on PATH, or built once (Go 1.26; minutes)
 	scripts/otelcol.sh $(CARGO) test --locked --package onym-node --test spans -- --ignored

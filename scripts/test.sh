@@ -39,6 +39,7 @@ if [ "$mode" = all ]; then
 fi
 
 stage format cargo fmt --all --check
+stage format-bridges cargo fmt --check --manifest-path bridges/zenoh/Cargo.toml
 stage lint cargo clippy --quiet --locked --workspace --features onym/s3 --all-targets -- -D warnings
 # A target that fails hides no other one.
 stage tests cargo test --quiet --locked --workspace --features onym/s3 --no-fail-fast
