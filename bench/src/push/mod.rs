@@ -38,6 +38,10 @@ pub enum Way {
     Zenoh,
     /// Zenoh peers that are connected directly, without any node.
     ZenohPeer,
+    /// iceoryx2 within one node, whose subscribers sleep until they are woken (`bench/rivals`).
+    Iceoryx2,
+    /// The same, with subscribers that look again and again.
+    Iceoryx2Poll,
     /// One NATS server or two (`nats-server` on PATH).
     Nats,
     /// MQTT brokers with a bridge to the one before (`mosquitto` on PATH).
@@ -45,12 +49,14 @@ pub enum Way {
 }
 
 impl Way {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::Relay,
         Self::Frames,
         Self::Onym,
         Self::Zenoh,
         Self::ZenohPeer,
+        Self::Iceoryx2,
+        Self::Iceoryx2Poll,
         Self::Nats,
         Self::Mqtt,
     ];
@@ -62,8 +68,19 @@ impl Way {
             Self::Onym => "onym",
             Self::Zenoh => "zenoh",
             Self::ZenohPeer => "zenoh-peer",
+            Self::Iceoryx2 => "iceoryx2",
+            Self::Iceoryx2Poll => "iceoryx2-poll",
             Self::Nats => "nats",
             Self::Mqtt => "mqtt",
+        }
+    }
+
+    /// The program of its sides, where that is one of `bench/rivals`.
+    const fn rival(self) -> Option<&'static str> {
+        match self {
+            Self::Zenoh | Self::ZenohPeer => Some("rival-zenoh"),
+            Self::Iceoryx2 | Self::Iceoryx2Poll => Some("rival-iceoryx2-push"),
+            _ => None,
         }
     }
 
@@ -73,7 +90,9 @@ impl Way {
         match self {
             Self::Relay | Self::Frames if args.nodes < 2 => true,
             Self::Nats => args.nodes > 2 || args.link == Link::Veth,
-            Self::ZenohPeer => args.nodes > 1 || args.link == Link::Veth,
+            Self::ZenohPeer | Self::Iceoryx2 | Self::Iceoryx2Poll => {
+                args.nodes > 1 || args.link == Link::Veth
+            }
             _ => !is_ours && args.link == Link::Veth,
         }
     }
@@ -110,7 +129,7 @@ pub struct PushArgs {
     #[arg(long, default_value_t = 2.0)]
     pub seconds: f64,
     /// Nodes, one behind the other; the publisher is at the first. NATS has one or two, Zenoh's peers
-    /// stand beside one.
+    /// and iceoryx2 stand beside one.
     #[arg(long, default_value_t = 2)]
     pub nodes: usize,
     /// As many subscribers at each node behind the first, not only at the last.
@@ -198,7 +217,7 @@ pub fn part(args: &PushPartArgs) -> Result<PartResult> {
         (Way::Frames, Role::Publisher) => frames::publish(args),
         (Way::Frames, Role::Subscriber) => frames::subscribe(args),
         (Way::Frames, Role::Node) => frames::node(args).map(|()| PartResult::default()),
-        _ => anyhow::bail!("nodes of others, and Zenoh, have programs of their own"),
+        _ => anyhow::bail!("nodes of others, Zenoh and iceoryx2 have programs of their own"),
     }
 }
 
@@ -275,18 +294,15 @@ fn start(
     args: &PushArgs,
     pace: Pace,
 ) -> Result<Part> {
-    let is_rival = matches!(way, Way::Zenoh | Way::ZenohPeer);
-    let mut command = if is_rival {
-        Command::new(rival(nodes::ZENOH)?.context("rival-zenoh is not built")?)
-    } else {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["push-part", "--way", way.name()]);
-        command
+    let mut command = match way.rival() {
+        Some(name) => Command::new(rival(name)?.with_context(|| format!("{name} is not built"))?),
+        None => {
+            let mut command = Command::new(std::env::current_exe()?);
+            command.args(["push-part", "--way", way.name(), "--role"]);
+            command
+        }
     };
     let role = if role == Role::Publisher { "publisher" } else { "subscriber" };
-    if !is_rival {
-        command.arg("--role");
-    }
     command.args([role, "--at", at, "--payload", &case.payload.to_string()]);
     if role == "publisher" {
         command.args(["--seconds", &args.seconds.to_string()]);

@@ -16,27 +16,25 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The program of Zenoh's side.
-pub(super) const ZENOH: &str = "rival-zenoh";
 const NATS: &str = "nats-server";
 const MOSQUITTO: &str = "mosquitto";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a subject lacks; `None` when it can run.
 pub(super) fn missing(way: Way) -> Option<&'static str> {
-    let is_there = match way {
-        Way::Relay | Way::Frames => true,
-        Way::Onym => Subject::Onym.program().is_some(),
-        Way::Zenoh | Way::ZenohPeer => rival(ZENOH).is_ok_and(|program| program.is_some()),
-        Way::Nats => Command::new(NATS).arg("--version").output().is_ok(),
-        Way::Mqtt => Command::new(MOSQUITTO).arg("-h").output().is_ok(),
+    let is_there = match (way, way.rival()) {
+        (_, Some(name)) => rival(name).is_ok_and(|program| program.is_some()),
+        (Way::Onym, _) => Subject::Onym.program().is_some(),
+        (Way::Nats, _) => Command::new(NATS).arg("--version").output().is_ok(),
+        (Way::Mqtt, _) => Command::new(MOSQUITTO).arg("-h").output().is_ok(),
+        _ => true,
     };
     let what = match way {
         Way::Relay | Way::Frames => "this program",
         Way::Onym => "cargo build --release -p onym",
-        Way::Zenoh | Way::ZenohPeer => "cargo build --release in bench/rivals",
         Way::Nats => "Debian's package nats-server",
         Way::Mqtt => "Debian's package mosquitto",
+        _ => "cargo build --release in bench/rivals",
     };
     (!is_there).then_some(what)
 }
@@ -104,6 +102,7 @@ impl Nodes {
             Way::ZenohPeer => {
                 nodes.places.extend(unused(1)?.iter().map(|port| format!("peer/127.0.0.1:{port}")));
             }
+            Way::Iceoryx2 | Way::Iceoryx2Poll => nodes.services(),
             Way::Nats => nodes.nats(count)?,
             Way::Mqtt => nodes.mosquitto(count)?,
         }
@@ -214,7 +213,8 @@ impl Nodes {
     }
 
     fn zenoh(&mut self, count: usize) -> Result<()> {
-        let program = rival(ZENOH)?.context("rival-zenoh is not built")?;
+        let name = Way::Zenoh.rival().context("it has a program")?;
+        let program = rival(name)?.with_context(|| format!("{name} is not built"))?;
         for port in unused(count)? {
             let end = format!("tcp/127.0.0.1:{port}");
             let mut command = Command::new(&program);
@@ -228,6 +228,13 @@ impl Nodes {
             self.places.push(end);
         }
         Ok(())
+    }
+
+    /// The name of a service, which is for all of the machine, and has to be another one in each run.
+    fn services(&mut self) {
+        let run = self.folder.path().file_name().unwrap_or_default().display();
+        let looks = if self.way == Way::Iceoryx2Poll { "poll/" } else { "" };
+        self.places.push(format!("{looks}onym-bench/{run}"));
     }
 
     /// Servers of a NATS cluster are all joined to each other: more than two are no chain.
