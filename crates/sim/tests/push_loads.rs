@@ -238,3 +238,29 @@ fn a_node_that_states_any_loads_moves_little() {
     }
     assert!((1..=60).contains(&moves), "{moves} moves of 4 trees in an hour of 240 turns");
 }
+
+/// Law: of two publishers of an item the one behind a loaded link loses its subscribers to the other,
+/// who is stopped again when nothing is loaded any more; each time one of them serves.
+#[test]
+fn publishers_share_subscribers_by_load() {
+    // 1 and 2 publish for 5: 1 over 3, and 2 over 4, at twice the cost.
+    let links = [(0, 1, 9), (0, 2, 9), (1, 3, 1), (3, 5, 1), (2, 4, 2), (4, 5, 2)];
+    let mut play = Play::new(network(4, &links), &[(1, 50, 0), (1, 800, 2), (2, 50, 1 << 40)]);
+    play.run(5, 1);
+    ask(&mut play.net, 2, PUBLISHER, Kind::PUBLISH_SCOPE, &"/1".parse().expect("an identifier"));
+    play.net.run_for(Duration::from_millis(100));
+    ask(&mut play.net, 2, PUBLISHER, Kind::PUBLISH_ITEM, &item(16));
+    let servers = |play: &Play| {
+        let manager = play.net.node(0).and_then(|node| node.topology.as_ref());
+        let views = manager.map(|m| m.match_views(Some(&item(16)), 1)).unwrap_or_default();
+        let trees = views.into_iter().flat_map(|view| view.trees);
+        trees.map(|tree| tree.publisher.to_u64() - 1).collect::<Vec<_>>()
+    };
+    play.run(5, 1);
+    assert_eq!(servers(&play), [1], "the nearer one");
+    play.run(5, 20);
+    assert_eq!(servers(&play), [2], "the one behind less");
+    play.items[1].due = u64::MAX;
+    play.run(5, 60);
+    assert_eq!(servers(&play), [1], "the nearer one again");
+}

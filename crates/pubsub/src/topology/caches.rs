@@ -2,6 +2,7 @@
 //! P-89): the nearest one.
 
 use super::TopologyManager;
+use super::map::Around;
 use crate::publication::Outbox;
 use onym_tables::{KeyedMap, Tick};
 use onym_wire::push::{Control, Id, Kind, Label, RouteBuf, reserved};
@@ -16,6 +17,8 @@ pub const NODE_NAMES_MAX: usize = 4096;
 const LEASE: Duration = Duration::from_secs(30);
 /// Publications that one subscription brings at most.
 const ANSWER_MAX: usize = 64;
+/// Holders whose loads are looked at: the nearest ones.
+const NEAR_MAX: usize = 4;
 /// A node that asks again so soon is not answered again.
 const AGAIN: Duration = Duration::from_secs(2);
 /// For so long who answers is asked for what is lost of it.
@@ -199,10 +202,7 @@ impl TopologyManager {
         }
         let mut asked: BTreeMap<Label, Vec<Id>> = BTreeMap::new();
         for (name, holders) in self.caches.wanted(now, node, name) {
-            // From the asker, so that the paths of one node are all that is looked for.
-            let distance = |holder: Label| Some((self.map.distance(node, holder)?, holder));
-            let nearest = holders.into_iter().filter_map(distance).min();
-            if let Some((_, holder)) = nearest {
+            if let Some(holder) = self.nearest(holders, node) {
                 asked.entry(holder).or_default().push(name);
             }
         }
@@ -218,8 +218,28 @@ impl TopologyManager {
         }
     }
 
+    /// Who answers a node: the nearest holder, and of the nearest few the one whose way there counts
+    /// least with the loads that there are.
+    fn nearest(&mut self, holders: Vec<Label>, node: Label) -> Option<Label> {
+        // From the asker, so that the paths of one node are all that is looked for.
+        let distance = |holder: Label| Some((self.map.distance(node, holder)?, holder));
+        let mut near: Vec<_> = holders.into_iter().filter_map(distance).collect();
+        if self.loads.are_low() {
+            return near.into_iter().min().map(|(_, holder)| holder);
+        }
+        near.sort_unstable();
+        near.truncate(NEAR_MAX);
+        let count = |(far, holder): (u64, Label)| {
+            let (count, _) = self.loaded_way(holder, node)?;
+            Some((count, far, holder))
+        };
+        near.into_iter().filter_map(count).min().map(|(.., holder)| holder)
+    }
+
     fn way_to_one(&mut self, from: Label, to: Label, item: &Id) -> Option<(RouteBuf, u64)> {
-        let tree = self.map.tree(from, &[to])?;
+        let around =
+            if self.loads.are_low() { Around::new() } else { self.loaded_way(from, to)?.1 };
+        let tree = self.map.tree_around(from, &[to], &around)?;
         let route = self.config.routing.data_route(&self.map, from, &tree, item)?;
         Some((route, u64::from(tree.depth())))
     }

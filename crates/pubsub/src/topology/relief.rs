@@ -67,19 +67,32 @@ impl TopologyManager {
         let weigh = |loads: &Loads, link: LinkId| {
             if has.contains(&link.1) { 1 } else { loads.times(link, 0) }
         };
-        m.around = self.round(m, around, weigh);
+        m.around = self.round(around, |manager, around| manager.links_of(m, around), weigh);
     }
 
-    /// The shortest trees of a match where a link counts what `weigh` says: only links that trees
+    /// What a node that holds something sends to another one goes round these links, and counts so
+    /// much with the loads that there are. None when there is no way.
+    pub(super) fn loaded_way(&mut self, from: Label, to: Label) -> Option<(u64, Around)> {
+        let links = |manager: &mut Self, around: &Around| {
+            let tree = manager.map.tree_around(from, &[to], around).unwrap_or_default();
+            tree.links.iter().map(|link| (manager.map.id_of(link), link.cost)).collect()
+        };
+        let weigh = |loads: &Loads, link: LinkId| loads.times(link, 0);
+        let around = self.round(Around::new(), links, weigh);
+        let count = self.map.distance_around(from, to, &around)?;
+        Some((count, around))
+    }
+
+    /// What the shortest trees go round where a link counts what `weigh` says: only the links that they
     /// would use are asked for, until none is left that counts more.
     fn round(
         &mut self,
-        m: &Match,
         mut around: Around,
+        links_of: impl Fn(&mut Self, &Around) -> Links,
         weigh: impl Fn(&Loads, LinkId) -> u32,
     ) -> Around {
         for _ in 0..ROUNDS_MAX {
-            let links = self.links_of(m, &around);
+            let links = links_of(self, &around);
             let met = links.keys().filter(|link| !around.contains_key(link));
             let met = met.map(|link| (*link, weigh(&self.loads, *link)));
             let heavy: Vec<_> = met.filter(|(_, times)| *times > 1).collect();
@@ -165,7 +178,8 @@ impl TopologyManager {
         let weigh = move |loads: &Loads, link: LinkId| {
             loads.times(link, if has.contains_key(&link) { 0 } else { own })
         };
-        let around = self.round(m, Around::new(), &weigh);
+        let links_of = |manager: &mut Self, around: &Around| manager.links_of(m, around);
+        let around = self.round(Around::new(), links_of, &weigh);
         let new = self.links_of(m, &around);
         let count = |links: &Links| -> u64 {
             let each = links.iter();
