@@ -3,6 +3,7 @@
 
 mod border;
 mod bundles;
+mod detours;
 mod links;
 mod retain;
 mod send;
@@ -65,6 +66,8 @@ pub struct Config {
     pub retained_octets_max: usize,
     /// Octets of them that an application may be told and not have taken.
     pub reader_octets_max: usize,
+    /// Whether a topology manager tells nodes ways round their links, for when these are lost.
+    pub backups: bool,
     /// The label of the domain, where there are others.
     pub domain: Option<Label>,
     /// The key of messages between domains, where they have one.
@@ -94,6 +97,7 @@ impl Config {
             cache_octets_max: 16 << 20,
             retained_octets_max: 16 << 20,
             reader_octets_max: 4 << 20,
+            backups: false,
             domain: None,
             federation_key: None,
         }
@@ -191,7 +195,12 @@ pub struct ControlPlane {
     /// Control messages handed to a part, by kind.
     taken: Box<[u64; 256]>,
     /// The forwarder decides otherwise than when this was last taken back.
-    pub is_border_changed: bool,
+    pub is_forwarder_changed: bool,
+    /// Numbers of the links that there are and were.
+    numbers: BTreeSet<u32>,
+    /// Ways round lost links that frames take now; old ones are looked at again.
+    detours: Vec<forwarder::Detour>,
+    are_detours_old: bool,
     outbox: Outbox,
     copies: Copies,
     bundles: Bundles,
@@ -220,6 +229,7 @@ impl ControlPlane {
                 ..config.routing
             },
             boot: config.boot,
+            backups: config.backups,
             domain: config.domain,
         };
         let dispatcher = dispatcher::Config {
@@ -249,7 +259,10 @@ impl ControlPlane {
             link_state: LinkState::new(links),
             dropped: Dropped::default(),
             taken: Box::new([0; 256]),
-            is_border_changed: false,
+            is_forwarder_changed: false,
+            numbers: BTreeSet::new(),
+            detours: Vec::new(),
+            are_detours_old: false,
             outbox: Outbox::default(),
             copies: Copies::default(),
             bundles: Bundles::new(bundles_reserve),
@@ -571,6 +584,7 @@ impl ControlPlane {
             self.dispatcher.next_timeout(),
             self.rendezvous.as_ref().and_then(Rendezvous::next_timeout),
             self.topology.as_ref().and_then(TopologyManager::next_timeout),
+            self.next_missed(),
         ];
         parts.into_iter().flatten().min().unwrap_or(Tick::NEVER)
     }

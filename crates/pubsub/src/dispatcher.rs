@@ -31,6 +31,7 @@ pub use crate::data::{Data, Refusal, Sent};
 pub use answers::ANSWERS_MAX;
 pub use cache::CacheView;
 pub use leaving::LEAVE_MAX;
+pub(crate) use notify::WAY_MAX;
 pub use origin::{Came, Origin};
 pub use repair::FragmentLimits;
 pub use request::Request;
@@ -212,6 +213,8 @@ pub struct Dispatcher {
     /// What is still to be taken back of those that left.
     leaving: Leaving,
     homes: Vec<Home>,
+    /// Ways round links of this node, by their numbers.
+    backups: BTreeMap<u32, Vec<u32>>,
     /// Sessions to rendezvous nodes.
     rendezvous: Courier,
     /// Sessions from topology managers.
@@ -329,6 +332,7 @@ impl Dispatcher {
             repair: Repair::new(config.fragments),
             reassembly: Reassembly::new(config.fragments),
             cache: Cache::new(config.cache_octets_max),
+            backups: BTreeMap::new(),
             asks: Asks::default(),
             keeps: false,
             retained: Retained::new(config.retained_octets_max),

@@ -3,13 +3,16 @@
 //! Works in place on one buffer: hop limit and stage number are the same in every copy.
 
 mod border;
+mod detour;
 mod tags;
 #[cfg(test)]
 mod tests;
 
 pub use border::{Border, ENTRIES_MAX, Exit};
+pub use detour::Detour;
 
 use crate::verdict::{Counters, Verdict};
+use detour::Bypass;
 use onym_tables::FaceId;
 use onym_tables::bloom::{Bits, KeyedTags, Scheme, TABLES_MAX, stage_has};
 use onym_wire::push::{Filter, Head, Route, Stages};
@@ -113,6 +116,8 @@ pub struct Forwarder {
     inside_tags: Vec<Filter>,
     inside_stage_tag: u64,
     keys: Option<Epochs>,
+    /// Ways round links that are lost.
+    bypasses: Vec<Bypass>,
     /// What a border node knows of the domains around.
     pub border: Border,
     counters: Counters,
@@ -132,6 +137,7 @@ impl Forwarder {
             stage_tags: Vec::new(),
             inside,
             keys: None,
+            bypasses: Vec::new(),
             border: Border::default(),
             counters: Counters::default(),
             config,
@@ -285,7 +291,13 @@ impl Forwarder {
         }
         match head.route {
             Route::Link => copies.is_delivered = from.is_some(),
-            Route::Flat { table, filter } => self.flat(from, table, &filter, copies)?,
+            Route::Flat { table, filter } => {
+                self.flat(from, table, &filter, copies)?;
+                if let Some(filter) = self.go_round(table, &filter, copies) {
+                    // Behind form, hop limit, strategy, flags and table.
+                    frame[at + 5..at + 5 + Filter::LEN].copy_from_slice(&filter.octets());
+                }
+            }
             Route::Keyed { table, epoch, flow, filter } => {
                 let keys = self.keys_of(epoch).ok_or(Verdict::Epoch)?;
                 self.keyed(keys, from, table, flow, &filter, copies)?;

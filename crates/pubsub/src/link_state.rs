@@ -296,6 +296,23 @@ impl LinkState {
         self.links.get(&face).and_then(|l| l.node)
     }
 
+    /// Whether the link with this number is there, and no hello of its neighbour is missed.
+    pub(crate) fn is_heard(&self, now: Tick, number: u32) -> bool {
+        let mut links = self.links.values().filter(|l| l.number == number && l.node.is_some());
+        links.any(|link| now.since(link.heard) < self.missed_after(link))
+    }
+
+    /// When the next hello is missed, of those links.
+    pub(crate) fn next_missed(&self, is_meant: impl Fn(&u32) -> bool) -> Option<Tick> {
+        let links = self.links.values().filter(|l| l.node.is_some() && is_meant(&l.number));
+        links.map(|link| link.heard + self.missed_after(link)).min()
+    }
+
+    /// Silence after which a hello is missed: on a connection it may wait behind what waits there.
+    fn missed_after(&self, link: &Neighbour) -> Duration {
+        if link.dead == self.config.dead { self.config.hello * 3 / 2 } else { link.dead }
+    }
+
     /// A hello or a link state that came over `face`.
     pub fn receive(&mut self, now: Tick, face: FaceId, message: Control, out: &mut Outbox) {
         match message.kind {

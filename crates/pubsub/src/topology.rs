@@ -1,6 +1,7 @@
 //! The topology manager: knows the map of the domain, makes trees for what the rendezvous matched,
 //! and tells publishers their filters.
 
+mod backups;
 mod caches;
 pub mod domains;
 mod federation;
@@ -24,6 +25,7 @@ pub use route::{Keyed, Routing};
 
 use crate::courier::{Courier, Taken, Traffic};
 use crate::publication::{Outbox, Target, responsible};
+use backups::Backups;
 use loads::Loads;
 use matched::Match;
 use onym_tables::{KeyedMap, Tick};
@@ -52,6 +54,8 @@ pub struct Config {
     pub routing: Routing,
     /// Start of session numbers.
     pub boot: u32,
+    /// Whether nodes are told ways round their links, for when these are lost.
+    pub backups: bool,
     /// The label of the domain, where it has neighbours.
     pub domain: Option<Label>,
 }
@@ -64,6 +68,7 @@ pub struct TopologyManager {
     /// What is sent over links.
     loads: Loads,
     relief: Relief,
+    backups: Backups,
     /// Last boot that each node told.
     boots: KeyedMap<Label, u64>,
     /// By rendezvous node and number of the item.
@@ -113,6 +118,7 @@ impl TopologyManager {
             map: Map::default(),
             loads: Loads::default(),
             relief: Relief::default(),
+            backups: Backups::default(),
             boots: KeyedMap::default(),
             matches: BTreeMap::new(),
             one_way: KeyedMap::default(),
@@ -218,6 +224,7 @@ impl TopologyManager {
             return;
         }
         self.kept.clear();
+        self.backups.wake(now);
         let after = self.map.costs();
         let only_gone = !is_new && after.is_subset(&before);
         match &mut self.gone {
@@ -295,6 +302,8 @@ impl TopologyManager {
     fn lost(&mut self, now: Tick, node: Label, out: &mut Outbox) {
         self.dispatchers.end(node);
         self.homes.remove(&node);
+        self.backups.forget(node);
+        self.backups.wake(now);
         self.tell_homes(now, node, out);
         let theirs: Vec<(Label, u64)> = self
             .matches
@@ -423,6 +432,7 @@ impl TopologyManager {
             self.renew_all(now, out);
         }
         self.relieve(now, out);
+        self.tell_backups(now, out);
         self.ask_matches(now, out);
         self.federate(now, out);
         self.caches_timeout(now, out);
@@ -439,6 +449,7 @@ impl TopologyManager {
         }
         for node in lost {
             self.homes.remove(&node);
+            self.backups.forget(node);
             self.matches.values_mut().for_each(|m| drop(m.sent.remove(&node)));
         }
     }
@@ -492,7 +503,8 @@ impl TopologyManager {
         let federation = self.federation.as_ref().map(Federation::due);
         let (caches, relief) = (self.caches.next_timeout(), self.relief.next_timeout());
         let dispatchers = self.dispatchers.next_timeout();
-        [self.settle, self.stale_at, asked, federation, caches, relief, dispatchers]
+        let backups = self.backups.next_timeout().filter(|_| self.config.backups);
+        [self.settle, self.stale_at, asked, federation, caches, relief, backups, dispatchers]
             .into_iter()
             .flatten()
             .min()

@@ -12,7 +12,7 @@ use onym_pubsub::{AppId, Delta, Event, Faces, Frames, Notice};
 impl PushThread {
     /// Sends what the parts of the node want sent.
     pub(super) fn carry_out(&mut self) {
-        if std::mem::take(&mut self.plane.is_border_changed) {
+        if std::mem::take(&mut self.plane.is_forwarder_changed) {
             self.share_forwarder();
         }
         let count = self.plane.shards();

@@ -115,6 +115,6 @@ impl ControlPlane {
             }
             is_changed
         };
-        self.is_border_changed |= is_changed;
+        self.is_forwarder_changed |= is_changed;
     }
 }

@@ -12,6 +12,7 @@ impl ControlPlane {
     /// [`LinkError`].
     pub fn link_add(&mut self, now: Tick, link: LinkEntry, cost: u16) -> Result<(), LinkError> {
         self.forwarder.link_add(link)?;
+        self.note_link(link.number);
         if !link.is_external {
             self.link_state.link_add(now, link.face, link.number, cost);
         }
@@ -60,6 +61,7 @@ impl ControlPlane {
     pub fn link_remove(&mut self, now: Tick, face: FaceId, output: &mut Output) -> bool {
         self.link_state.link_remove(now, face, &mut self.outbox);
         let was_there = self.forwarder.link_remove(face);
+        self.are_detours_old = true;
         self.settle(now, output);
         was_there
     }

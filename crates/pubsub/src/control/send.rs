@@ -29,6 +29,7 @@ impl ControlPlane {
         if !self.is_held && self.has_waiting() {
             self.say(now, output);
         }
+        self.look_for_detours(now);
         output.notices.append(&mut self.outbox.notices);
     }
 

@@ -3,9 +3,14 @@
 use super::{Dispatcher, Publishing};
 use crate::courier::Taken;
 use crate::fib::Delta;
+use crate::forwarder::LINKS_MAX;
 use crate::publication::{Event, Outbox};
 use onym_tables::Tick;
 use onym_wire::push::{Control, Id, Kind, Role, Status, Strategy, reserved};
+use std::collections::BTreeMap;
+
+/// Links of a way round a lost link at most.
+pub(crate) const WAY_MAX: usize = 16;
 
 impl Dispatcher {
     /// A message published under the dispatcher root; `is_own` when a part of this node sent it.
@@ -74,6 +79,7 @@ impl Dispatcher {
             }
             Kind::HOMES if !is_node_local => self.homes_told(now, message, out),
             Kind::ANSWER if !is_node_local => self.answer(now, message, out),
+            Kind::BACKUP if !is_node_local => self.backup(message),
             _ => self.counters.refused += 1,
         }
     }
@@ -86,6 +92,28 @@ impl Dispatcher {
         self.announce_all(out);
         self.assert_moved(now, &before, out);
         self.early_again(now, out);
+    }
+
+    /// Ways round links of this node, by their numbers.
+    #[must_use]
+    pub const fn backups(&self) -> &BTreeMap<u32, Vec<u32>> {
+        &self.backups
+    }
+
+    /// A way round a link of this node, or none any more.
+    fn backup(&mut self, message: &Control) {
+        let link = message.item.and_then(|number| u32::try_from(number).ok());
+        let is_one_more = link.is_some_and(|link| !self.backups.contains_key(&link));
+        match link {
+            Some(link) if message.way.is_empty() => drop(self.backups.remove(&link)),
+            Some(link)
+                if message.way.len() <= WAY_MAX
+                    && (!is_one_more || self.backups.len() < LINKS_MAX) =>
+            {
+                self.backups.insert(link, message.way.clone());
+            }
+            _ => self.counters.refused += 1,
+        }
     }
 
     fn note_epoch(&mut self, message: &Control) {

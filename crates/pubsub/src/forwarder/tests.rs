@@ -268,3 +268,33 @@ fn whatever_links_come_and_go_a_frame_goes_over_those_that_its_filter_holds() {
     }
     assert!(most > 2 * 64 && sent > 500, "{most} links, {sent} copies");
 }
+
+/// Law: a lost link's frames leave with the links of the way round it, over its first one even back;
+/// once, and not when the filter would be too full.
+#[test]
+fn a_frame_goes_round_a_lost_link_once() {
+    let scheme = Scheme::default();
+    let mut fw = node(scheme);
+    fw.detours_set(&[Detour { lost: 0, way: vec![1, 50, 51] }]);
+    let mut whole = frame(&flat(scheme, &[0, 2, 90]), 9);
+    let got = send(&mut fw, Source::Face(face(1)), &mut whole);
+    assert_eq!(got, (Verdict::Forwarded, vec![0, 2, 1], false));
+    let route = flat(scheme, &[0, 2, 90, 1, 50, 51]);
+    assert_eq!(whole, frame(&route, 8), "hop limit and filter are all that changed");
+    // It comes back: the links of the tree that are of this node, and no further round.
+    let got = send(&mut fw, Source::Face(face(2)), &mut whole);
+    assert_eq!(got, (Verdict::Forwarded, vec![0, 1], false));
+    assert_eq!(whole, frame(&route, 7));
+    // Another tree does not change.
+    let mut other = frame(&flat(scheme, &[2, 90]), 9);
+    assert_eq!(send(&mut fw, Source::Own, &mut other).1, [2]);
+    assert_eq!(other, frame(&flat(scheme, &[2, 90]), 9));
+    // As many ones as the limit allows are left over.
+    let full: Vec<u32> = (0..1).chain(70..70 + 176).collect();
+    let mut fits = frame(&flat(scheme, &full[..176]), 9);
+    assert_eq!(send(&mut fw, Source::Own, &mut fits).1, [0, 1]);
+    let mut over = frame(&flat(scheme, &full), 9);
+    let before = over.clone();
+    assert_eq!(send(&mut fw, Source::Own, &mut over).1, [0]);
+    assert_eq!(over, before);
+}

@@ -141,6 +141,17 @@ impl Map {
         self.labels.binary_search(&node).ok()
     }
 
+    /// The links with these numbers, and the nodes at their ends.
+    pub(super) fn links_with(&self, numbers: &BTreeSet<u32>) -> Vec<(LinkId, Label)> {
+        let of = |(from, links): (&Label, &Vec<(usize, u32, u32, u32)>)| {
+            let from = *from;
+            let meant = links.iter().filter(|link| numbers.contains(&link.1));
+            let each = meant.map(|link| ((from, link.1), self.labels[link.0]));
+            each.collect::<Vec<_>>()
+        };
+        self.labels.iter().zip(&self.links).flat_map(of).collect()
+    }
+
     /// Numbers and costs of all links that both ends know.
     pub(super) fn costs(&self) -> BTreeSet<(u32, u32)> {
         self.links.iter().flatten().map(|l| (l.1, l.3)).collect()

@@ -4,9 +4,10 @@ use super::federation::Fact;
 use super::map::{Around, LinkId};
 use super::moves::Moves;
 use super::{TopologyManager, Tree};
+use crate::dispatcher::WAY_MAX;
 use crate::publication::Outbox;
 use onym_tables::{KeyedMap, Tick};
-use onym_wire::push::{Control, Id, Kind, Label, RouteBuf};
+use onym_wire::push::{Control, Id, Kind, Label, Route, RouteBuf};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Links that a publication for other domains may travel.
@@ -284,6 +285,9 @@ impl TopologyManager {
                 self.send(now, *node, stop, out);
             }
         }
+        if m.sent != wanted {
+            self.backups.wake(now);
+        }
         m.sent = wanted;
         self.find_for_repairs(key, &mut m);
         if m.was_foreign {
@@ -435,10 +439,14 @@ impl TopologyManager {
 
     fn way_of(&self, publisher: Label, tree: &Tree, item: &Id) -> Way {
         let routing = self.config.routing;
+        let route = routing.data_route(&self.map, publisher, tree, item);
+        let is_flat = route.as_ref().is_some_and(|r| matches!(r.as_ref(), Route::Flat { .. }));
+        // What goes round a lost link travels further.
+        let spare = if self.config.backups && is_flat { WAY_MAX } else { 0 };
         Way {
-            route: routing.data_route(&self.map, publisher, tree, item),
+            route,
             reply: routing.reply(tree),
-            hops: u64::from(tree.depth()),
+            hops: u64::from(tree.depth()) + spare as u64,
             links: tree.links.iter().map(|l| l.number).collect(),
         }
     }

@@ -104,6 +104,7 @@ impl Runner {
                 config.routing.keyed = keyed;
                 config.key.clone_from(&key);
                 config.domain = domain;
+                config.backups = line.options.contains_key("backups");
                 config.federation_key.clone_from(&between);
                 config.lease = lease.map_or(config.lease, Duration::from_millis);
                 config.frame_max = frame.unwrap_or(config.frame_max);

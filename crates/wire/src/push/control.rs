@@ -81,6 +81,9 @@ impl Kind {
     /// Send a late subscriber what the cache holds of these.
     pub const ANSWER: Self = Self(179);
 
+    /// A way round a link, for when it is lost.
+    pub const BACKUP: Self = Self(180);
+
     /// Whether it is a request for a rendezvous.
     #[must_use]
     pub const fn is_request(self) -> bool {
@@ -232,6 +235,7 @@ pub struct Control {
     pub links: Vec<Link>,
     pub exits: Vec<Link>,
     pub loads: Vec<Load>,
+    pub way: Vec<u32>,
     pub homes: Vec<Home>,
     pub missing: Vec<(u32, u32)>,
     pub domains: Vec<DomainRoute>,
@@ -299,6 +303,7 @@ impl Control {
             field::LINK => self.links.push(link(element)?),
             field::EXIT => self.exits.push(link(element)?),
             field::LOAD => self.loads.push(load(element)?),
+            field::WAY => self.way = numbers(element)?,
             field::HOME => self.homes.push(home(element)?),
             field::MISSING => self.missing.push(pair(element)?),
             field::DOMAIN => self.domains.push(domain_route(element)?),
@@ -350,6 +355,10 @@ impl Control {
         self.links.iter().for_each(|link| put_link(out, field::LINK, link));
         self.exits.iter().for_each(|link| put_link(out, field::EXIT, link));
         self.loads.iter().for_each(|load| put_load(out, load));
+        if !self.way.is_empty() {
+            tlv::put_head(out, field::WAY, 4 * self.way.len());
+            self.way.iter().for_each(|link| out.extend_from_slice(&link.to_be_bytes()));
+        }
         for home in &self.homes {
             tlv::put_head(out, field::HOME, 9 + home.route.octets().len());
             out.push(home.role.0);
@@ -463,6 +472,13 @@ fn load(element: Element<'_>) -> Result<Load, Malformed> {
             capacity: u32::from_be_bytes([c, d, e, f]),
             percent,
         }),
+        _ => Err(Malformed::Length(element.typ)),
+    }
+}
+
+fn numbers(element: Element<'_>) -> Result<Vec<u32>, Malformed> {
+    match element.value.as_chunks() {
+        (numbers, []) => Ok(numbers.iter().copied().map(u32::from_be_bytes).collect()),
         _ => Err(Malformed::Length(element.typ)),
     }
 }

@@ -29,6 +29,7 @@ pub(super) const EXIT: u32 = 51;
 pub(super) const LATE: u32 = 54;
 pub(super) const WORD: u32 = 56;
 pub(super) const LOAD: u32 = 58;
+pub(super) const WAY: u32 = 60;
 
 // Of messages between an application and its node (section 8).
 pub(super) const LENGTH: u32 = 65;

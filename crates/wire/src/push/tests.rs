@@ -152,6 +152,7 @@ fn a_message() -> Control {
         body: b"body".to_vec(),
         links: vec![Link { neighbour: node(5), number: 70_000, cost: 10 }],
         loads: vec![Load { link: 70_000, capacity: 80_000, percent: 90 }],
+        way: vec![70_000, 1],
         homes: vec![Home { role: Role::TOPOLOGY, node: node(6), route }],
         missing: vec![(1, 2), (5, 9)],
         domains: vec![DomainRoute {

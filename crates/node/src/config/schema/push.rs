@@ -84,6 +84,11 @@ pub struct Push {
     /// Whether the neighbours that routing hears (`routing.network`) are links, too, at the costs that
     /// routing knows: then a link is named once. Needs the scheme `k`, which draws their numbers.
     pub routing_links: bool,
+    /// Whether a topology manager tells nodes ways round their links that trees use (LIPSIN's
+    /// backup filters): a node whose link is lost, or silent for 1.5 s, sends frames with a flat
+    /// filter round it at once, until the trees moved. The filter is fuller then, so that more
+    /// links match which nobody meant. Its own setting is what a manager goes by.
+    pub backups: bool,
     /// Most octets of a frame. Longer publications are cut, and what is lost of them is repaired;
     /// a frame that is longer than a link carries travels it in pieces, and is lost with any of
     /// them. At most 1400 where a link has the old framing, and better so where links lose much.
@@ -159,6 +164,7 @@ impl Default for Push {
             retained_bytes_max: 16 << 20,
             link: Vec::new(),
             routing_links: true,
+            backups: false,
             frame_bytes_max: 8800,
             publication_bytes_max: 64 << 20,
             apps_max: 65_536,

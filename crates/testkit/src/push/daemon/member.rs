@@ -56,6 +56,9 @@ impl Member {
             format!("push.discover={}", if has("standby") { "standby" } else { "off" }),
         ];
         sets.extend(common.iter().cloned());
+        if line.options.contains_key("backups") {
+            sets.push("push.backups=true".into());
+        }
         match scheme.kind {
             SchemeKind::Bits => sets.push("push.scheme=bits".into()),
             SchemeKind::Tags { k, tables } => {
