@@ -30,6 +30,7 @@ pub use crate::counters::Counters;
 pub use crate::data::{Data, Refusal, Sent};
 pub use answers::ANSWERS_MAX;
 pub use cache::CacheView;
+pub(crate) use fragment::HOLES;
 pub use leaving::LEAVE_MAX;
 pub(crate) use notify::WAY_MAX;
 pub use origin::{Came, Origin};

@@ -270,3 +270,57 @@ fn what_a_cache_sends_has_the_signature_of_its_publisher_and_is_checked_by_it() 
     // On the way it is checked, too.
     assert_eq!(signed(false, &[1]), ([1, 1], [0, 1, 0]));
 }
+
+/// How one subscriber fares behind a cache and three links that lose a twentieth, when the publisher
+/// is killed as soon as the cache has the publication whole, or is not: times that it came, and that it
+/// was told as missed.
+fn behind_loss(seed: u64, lifetime_ms: u64, is_killed: bool) -> (usize, u64) {
+    let mut net = PushNetwork::new(seed);
+    for n in 0..5 {
+        let home = Role::RENDEZVOUS.and(Role::TOPOLOGY);
+        net.add_node(n + 1, if n == 1 { home } else { Role::default() }, |_| {});
+    }
+    for n in 1..5 {
+        let loss_ppm = if n == 1 { 0 } else { 50_000 };
+        net.link(n - 1, n, LinkConfig { loss_ppm, ..LinkConfig::default() });
+    }
+    net.run_for(Duration::from_secs(4));
+    ask(&mut net, 0, Kind::PUBLISH_SCOPE, "/1", "/");
+    ask(&mut net, 0, Kind::PUBLISH_ITEM, "/2", "/1");
+    ask(&mut net, 4, Kind::SUBSCRIBE_ITEM, "/2", "/1");
+    while net.event(4, APP).is_some() {}
+    let payload = vec![7; 200_000];
+    let data = Data { lifetime_ms, ..Data::new("/1/2".parse().unwrap(), STRATEGY, &payload) };
+    net.publish(0, APP, &data).unwrap().unwrap();
+    net.run_for(Duration::from_millis(20));
+    let is_held = net.node(1).unwrap().dispatcher.cache().publications == 1;
+    assert_eq!(is_held, lifetime_ms > 0);
+    if is_killed {
+        net.crash(0);
+    }
+    net.run_for(Duration::from_secs(20));
+    let (mut came, mut missed) = (0, 0);
+    while let Some(event) = net.event(4, APP) {
+        match event {
+            Event::Data { payload: got, .. } => {
+                assert!(got[..] == payload[..]);
+                came += 1;
+            }
+            Event::Missed(count) => missed += count,
+            other => panic!("{other:?}"),
+        }
+    }
+    (came, missed)
+}
+
+#[test]
+fn what_its_publisher_does_not_repair_any_more_a_cache_does() {
+    let sum = |lifetime_ms, is_killed| {
+        let each = (1..=20).map(|seed| behind_loss(seed, lifetime_ms, is_killed));
+        each.fold((0, 0), |(came, missed), (a, b)| (came + a, missed + b))
+    };
+    let (without, with) = (sum(0, true), sum(60_000, true));
+    println!("of 20, publisher killed: whole without caches {}, with {}", without.0, with.0);
+    assert_eq!((without, with), ((0, 20), (20, 0)), "each comes once, or is told");
+    assert_eq!(sum(60_000, false), (20, 0));
+}

@@ -10,7 +10,7 @@ use super::{Dispatcher, Origin};
 use crate::data::names_above;
 use crate::publication::{AppId, Event, Mark, Outbox, Publication, Target, responsible};
 use onym_tables::{FaceId, KeyedMap, Tick};
-use onym_wire::push::{Control, Flags, Frame, Id, Kind, Label, Role, Strategy, reserved};
+use onym_wire::push::{Control, Flags, Frame, Id, Kind, Label, Role, RouteBuf, Strategy, reserved};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +29,14 @@ const ASKS: [Duration; 3] =
     [Duration::ZERO, Duration::from_millis(300), Duration::from_millis(2700)];
 /// Most subscriptions for which they are asked; others are asked for once.
 const ASKS_MAX: usize = 1024;
+
+/// A late subscriber, and the way to it.
+#[derive(Debug, Clone, Copy)]
+struct Toward<'a> {
+    node: Label,
+    route: &'a RouteBuf,
+    hop_limit: u8,
+}
 
 /// What caches of other nodes are asked for.
 #[derive(Debug, Default)]
@@ -162,11 +170,15 @@ impl Dispatcher {
         }
     }
 
-    /// Asks the topology manager that speaks to this node.
-    fn ask_for(&self, name: &Id, out: &mut Outbox) {
+    /// The topology manager that speaks to this node.
+    pub(super) fn manager(&self) -> Option<Target> {
         let managers = self.homes.iter().filter(|h| h.role.has(Role::TOPOLOGY)).map(|h| h.node);
-        let Some(node) = responsible(self.config.node, managers) else { return };
-        let Some(target) = self.way(node, Role::TOPOLOGY) else { return };
+        self.way(responsible(self.config.node, managers)?, Role::TOPOLOGY)
+    }
+
+    /// Asks it for what was subscribed to.
+    fn ask_for(&self, name: &Id, out: &mut Outbox) {
+        let Some(target) = self.manager() else { return };
         let message = Control { ids: vec![name.clone()], ..self.message(Kind::WANTED) };
         out.control(target, reserved::TOPOLOGY, self.config.node, message);
     }
@@ -214,31 +226,54 @@ impl Dispatcher {
         };
         let hops = u8::try_from(message.hops).unwrap_or(u8::MAX);
         let hop_limit = hops.saturating_add(self.config.spare_hops);
+        let toward = Toward { node: *to, route, hop_limit };
+        if !message.missing.is_empty() {
+            return self.fill_holes(now, message, toward, out);
+        }
         for name in message.ids.iter().take(ANSWERS_MAX) {
             let Some(whole) = self.cache.whole(name).cloned() else { continue };
             let Some(flags) = whole.flags(now) else { continue };
             if !self.has_room_for_answer(now, *to, &whole.scope) {
                 continue;
             }
-            let publication = Publication {
-                target: Target::Route(route.clone()),
-                strategy: Strategy::ALGORITHMIC_DOMAIN,
-                hop_limit,
-                by: Some(0),
-                ids: Vec::new(),
-                options: Vec::new(),
-                payload: Vec::new(),
-                mark: Mark { flags, is_foreign: !whole.is_own },
-            };
             self.cache.sent += 1;
-            self.repair.keep(self.kept_of(*to, &whole, publication));
+            self.repair.keep(self.kept_of(toward, &whole, flags));
         }
         self.portion(now, out);
     }
 
+    /// A topology manager has this node send what another one misses of a publication that the cache
+    /// here has whole: at once, as other repairs (P-92).
+    fn fill_holes(&mut self, now: Tick, message: &Control, toward: Toward<'_>, out: &mut Outbox) {
+        let Some(scope) = message.ids.first() else { return };
+        let whole = self.cache.beneath_scope(scope).cloned();
+        let found = whole.and_then(|whole| Some((whole.flags(now)?, whole)));
+        let Some((flags, whole)) = found else {
+            self.counters.refused += 1;
+            return;
+        };
+        let kept = self.kept_of(toward, &whole, flags);
+        self.repair.keep_for_holes(now, kept);
+        let (ids, nodes, missing) =
+            (vec![scope.clone()], vec![toward.node], message.missing.clone());
+        let like = Control::new(Kind::REPAIR, message.sender);
+        self.repair(now, &Control { ids, nodes, missing, ..like }, out);
+    }
+
     /// What of a publication leaves for a late subscriber, behind what did not leave yet.
-    fn kept_of(&self, to: Label, whole: &Arc<Whole>, publication: Publication) -> Kept {
+    fn kept_of(&self, toward: Toward<'_>, whole: &Arc<Whole>, flags: Flags) -> Kept {
+        let Toward { node, route, hop_limit } = toward;
         let number = self.taken.first().map_or(0, |taken| taken + 1);
+        let publication = Publication {
+            target: Target::Route(route.clone()),
+            strategy: Strategy::ALGORITHMIC_DOMAIN,
+            hop_limit,
+            by: Some(0),
+            ids: Vec::new(),
+            options: Vec::new(),
+            payload: Vec::new(),
+            mark: Mark { flags, is_foreign: !whole.is_own },
+        };
         Kept {
             origin: Origin { shard: 0, number },
             is_whole: false,
@@ -250,7 +285,7 @@ impl Dispatcher {
             next: 0,
             repeated: KeyedMap::default(),
             replay: None,
-            answer: Some(Answer::new(to, whole)),
+            answer: Some(Answer::new(node, whole)),
         }
     }
 
@@ -281,5 +316,62 @@ impl Dispatcher {
     #[must_use]
     pub fn cache(&self) -> super::CacheView {
         self.cache.view()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dispatcher::Config;
+    use crate::publication::{Said, algorithmic_scope};
+    use onym_wire::push::Filter;
+
+    const NOW: Tick = Tick(1);
+
+    /// A dispatcher whose cache has a publication of three fragments whole, and their scope.
+    fn holder() -> (Dispatcher, Id) {
+        let mut dispatcher = Dispatcher::new(Config::new(Label::from_u64(1), 1));
+        let item: Id = "/1/2".parse().expect("an identifier");
+        let scope = algorithmic_scope(&item).child(Label::from_u64(7));
+        for index in 0..3 {
+            let own = scope.child(Label::from_u64(3 << 32 | index));
+            let sender = Sender { holder: Holder::Face(FaceId(256)), flags: Flags::KEEP };
+            let (ids, piece) = ([own, item.clone()], Piece::new(&[], &[7; 1000]));
+            dispatcher.cache.insert_piece(NOW, sender, &ids, 60_000, piece);
+        }
+        (dispatcher, scope)
+    }
+
+    /// Fragments that leave when `to` misses these of what is beneath `scope`.
+    fn fills(dispatcher: &mut Dispatcher, to: u64, scope: &Id, missing: &[(u32, u32)]) -> usize {
+        let mut out = Outbox::default();
+        let (ids, nodes) = (vec![scope.clone()], vec![Label::from_u64(to)]);
+        let (route, missing) = (Some(RouteBuf::flat(0, &Filter::EMPTY)), missing.to_vec());
+        let like = Control::new(Kind::ANSWER, Label::from_u64(9));
+        dispatcher.answer(NOW, &Control { ids, nodes, route, missing, ..like }, &mut out);
+        out.said.iter().filter(|said| matches!(said, Said::Publication(_))).count()
+    }
+
+    #[test]
+    fn holes_are_filled_once_in_a_while_for_each_who_misses_them() {
+        let (mut dispatcher, scope) = holder();
+        assert_eq!(fills(&mut dispatcher, 2, &scope, &[(1, 1)]), 1);
+        assert_eq!(fills(&mut dispatcher, 2, &scope, &[(0, u32::MAX)]), 2, "one just left");
+        assert_eq!(fills(&mut dispatcher, 3, &scope, &[(1, 9), (5, 2)]), 2);
+        let other = Id::from_labels(scope.parent()).child(Label::from_u64(8));
+        assert_eq!(fills(&mut dispatcher, 2, &other, &[(0, 2)]), 0, "of another publication");
+        assert_eq!(dispatcher.counters.refused, 1);
+    }
+
+    #[test]
+    fn who_misses_what_is_remembered_within_a_bound() {
+        let (mut dispatcher, scope) = holder();
+        for to in 0..1000 {
+            assert_eq!(fills(&mut dispatcher, to, &scope, &[(0, 0)]), 1);
+            assert!(dispatcher.repair.kept.len() <= 256);
+        }
+        assert!(!dispatcher.repair.has_unsent());
+        dispatcher.repair.expire(NOW + Duration::from_secs(10));
+        assert!(dispatcher.repair.kept.is_empty());
     }
 }

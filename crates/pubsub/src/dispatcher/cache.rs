@@ -338,15 +338,13 @@ impl Cache {
             .collect()
     }
 
-    /// Whether the long publication whose fragments are beneath `scope` is there, whole.
-    pub(super) fn has_whole(&self, scope: &Id) -> bool {
-        let entry = self.entries.get(&Key::Long(scope.clone()));
-        entry.is_some_and(|entry| matches!(entry.body, Body::Long(Long::Whole(_))))
-    }
-
     /// The long publication of this name.
     pub(super) fn whole(&self, name: &Id) -> Option<&Arc<Whole>> {
-        let scope = self.scopes(name).next()?;
+        self.beneath_scope(self.scopes(name).next()?)
+    }
+
+    /// The long publication whose fragments are beneath `scope`, if it is whole.
+    pub(super) fn beneath_scope(&self, scope: &Id) -> Option<&Arc<Whole>> {
         match &self.entries.get(&Key::Long(scope.clone()))?.body {
             Body::Long(Long::Whole(whole)) => Some(whole),
             _ => None,

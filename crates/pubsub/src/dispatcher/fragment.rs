@@ -23,6 +23,8 @@ const ASKS_MAX: u32 = 5;
 const ASKS_FAR_MAX: u32 = 16;
 /// Time within which requests for the same fragment are one.
 const SAME: Duration = Duration::from_millis(20);
+/// What a request for lost fragments is when caches are to be asked.
+pub(crate) const HOLES: u64 = 2;
 /// Publications that were put together and are remembered, so that late fragments are known.
 const DONE_MAX: usize = 256;
 /// Time for which what a cache sends of such a one is no news.
@@ -52,6 +54,8 @@ pub(super) struct Partial {
     face: FaceId,
     /// A cache sends it.
     is_cached: bool,
+    /// Others than its publisher may have it, too.
+    holes: Holes,
 }
 
 impl Partial {
@@ -80,7 +84,9 @@ impl Partial {
             origin_here: came.origin,
             face: came.face,
             is_cached: true,
+            holes: Holes::default(),
         };
+        partial.holes.are_kept = came.flags.may_keep() && partial.algorithmic.is_none();
         partial.came_again(frame, came.flags);
         partial
     }
@@ -88,10 +94,39 @@ impl Partial {
     /// A fragment came. What a cache sends has no place in a stream, and its publisher does not
     /// reach who gets it over Reply; where the cache was only faster, both are as ever.
     fn came_again(&mut self, frame: &Frame<'_>, flags: Flags) {
+        self.holes.came(flags.is_cached());
         if self.is_cached && !flags.is_cached() {
             let reply = frame.options.reply.and_then(|r| RouteBuf::parse(r).ok());
             (self.place, self.reply, self.is_cached) = (Place::of(frame), reply, false);
         }
+    }
+}
+
+/// What a node does to have caches fill the holes of a publication.
+#[derive(Debug, Default)]
+struct Holes {
+    /// Caches may keep its fragments.
+    are_kept: bool,
+    /// One sent the last fragment that came.
+    is_helped: bool,
+    /// How many caches were asked in vain, and whether one is asked.
+    tried: u32,
+    is_asked: bool,
+}
+
+impl Holes {
+    /// A fragment came, from a cache or from who publishes.
+    fn came(&mut self, is_cached: bool) {
+        (self.is_helped, self.is_asked) = (is_cached, false);
+    }
+
+    /// Who sends the publication was asked so often in vain; which cache is asked now, if one is.
+    fn ask(&mut self, asked: u32) -> Option<u32> {
+        if !self.are_kept || (asked == 0 && !self.is_helped) {
+            return None;
+        }
+        self.tried += u32::from(std::mem::replace(&mut self.is_asked, true));
+        Some(self.tried)
     }
 }
 
@@ -306,7 +341,9 @@ impl Dispatcher {
     fn is_done(&self, now: Tick, scope: &Id, came: Came) -> bool {
         let done = self.reassembly.done.iter().rev().find(|(known, _)| known == scope);
         let is_forgotten = |at: Tick| {
-            came.flags.is_cached() && now.since(at) > DONE && !self.cache.has_whole(scope)
+            came.flags.is_cached()
+                && now.since(at) > DONE
+                && self.cache.beneath_scope(scope).is_none()
         };
         done.is_some_and(|(_, at)| !is_forgotten(*at))
     }
@@ -405,6 +442,8 @@ impl Dispatcher {
         let mut missing = Ranges::default();
         let indices = (0..).zip(&partial.pieces).filter(|(_, p)| p.is_none()).map(|(i, _)| i);
         indices.take_while(|index| missing.add(*index)).for_each(drop);
+        let missing = missing.into_inner();
+        self.ask_holders(scope, &missing, out);
         if let Some(partial) = self.reassembly.partial.get_mut(scope) {
             partial.asked = asked;
             let doublings = if is_far { (asked + 1).min(3) } else { asked.min(4) };
@@ -412,7 +451,6 @@ impl Dispatcher {
         }
         self.counters.repairs_asked += 1;
         let ids = std::iter::once(scope.clone()).chain(names).collect();
-        let missing = missing.into_inner();
         let message = Control { ids, missing, item, ..self.message(Kind::REPAIR) };
         for (target, root, node) in ways {
             out.control(target, root, node, message.clone());
@@ -425,17 +463,42 @@ impl Dispatcher {
         if let Some((reply, origin)) = partial.reply.clone().zip(partial.origin) {
             return Some((vec![(Target::Route(reply), reserved::REPAIR, origin)], Vec::new()));
         }
-        // The names of the item are not with what has an identifier of its own.
-        let first = partial.ids.first().filter(|_| partial.algorithmic.is_none())?;
-        let wanted = partial.ids.iter().find(|id| self.is_wanted(std::slice::from_ref(*id), false));
-        let names = std::iter::once(first).chain(wanted.filter(|id| *id != first)).cloned();
+        let names = self.names_of(partial)?;
         let managers = self.homes.iter().filter(|h| h.role.has(Role::TOPOLOGY));
         let way = |node: Label| {
             let target = self.way(node, Role::TOPOLOGY)?;
             Some((target, reserved::TOPOLOGY, self.config.node))
         };
         let ways: Vec<Way> = managers.filter_map(|home| way(home.node)).collect();
-        (!ways.is_empty()).then(|| (ways, names.collect()))
+        (!ways.is_empty()).then_some((ways, names))
+    }
+
+    /// The names by which topology managers know the item of a publication, where it has one.
+    fn names_of(&self, partial: &Partial) -> Option<Vec<Id>> {
+        // The names of the item are not with what has an identifier of its own.
+        let first = partial.ids.first().filter(|_| partial.algorithmic.is_none())?;
+        let wanted = partial.ids.iter().find(|id| self.is_wanted(std::slice::from_ref(*id), false));
+        Some(std::iter::once(first).chain(wanted.filter(|id| *id != first)).cloned().collect())
+    }
+
+    /// Has a cache send what is missing, too, where one may have it and who sends it was asked in
+    /// vain (P-92).
+    fn ask_holders(&mut self, scope: &Id, missing: &[(u32, u32)], out: &mut Outbox) {
+        let are_known = self.asks.are_known;
+        let Some(partial) = self.reassembly.partial.get_mut(scope).filter(|_| are_known) else {
+            return;
+        };
+        let Some(number) = partial.holes.ask(partial.asked) else { return };
+        let Some(partial) = self.reassembly.partial.get(scope) else { return };
+        let (Some(names), Some(target)) = (self.names_of(partial), self.manager()) else {
+            return;
+        };
+        let ids = std::iter::once(scope.clone()).chain(names).collect();
+        let (missing, publishers) = (missing.to_vec(), partial.origin.into_iter().collect());
+        let (item, number) = (Some(HOLES), number.into());
+        let like = self.message(Kind::REPAIR);
+        let message = Control { ids, missing, publishers, item, number, ..like };
+        out.control(target, reserved::TOPOLOGY, self.config.node, message);
     }
 
     /// Somebody misses fragments of a publication of this node.

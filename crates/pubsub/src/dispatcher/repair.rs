@@ -11,6 +11,10 @@ use onym_wire::push::{Id, Strategy};
 use std::collections::VecDeque;
 use std::time::Duration;
 
+/// Publications of the cache that were sent and may be asked for, in whole or in part, when one more
+/// is asked for in part.
+const HOLES_MAX: usize = 256;
+
 /// Bounds of fragmentation.
 #[derive(Debug, Clone, Copy)]
 pub struct FragmentLimits {
@@ -189,6 +193,26 @@ impl Repair {
     /// What is sent or kept for repair, of what a cache answers with.
     pub(super) fn answers(&self) -> impl Iterator<Item = (&Kept, &Answer)> {
         self.kept.iter().filter_map(|kept| Some((kept, kept.answer.as_ref()?)))
+    }
+
+    /// Keeps what of a cache is sent in parts, as they are asked for, or gives it a new way where it is
+    /// kept already; of the oldest ones nobody knows any more what was sent just now.
+    pub(super) fn keep_for_holes(&mut self, now: Tick, mut kept: Kept) {
+        let Some(Answer { to, .. }) = kept.answer else { return };
+        let is_same =
+            |k: &&mut Kept| k.scope == kept.scope && k.answer.as_ref().is_some_and(|a| a.to == to);
+        if let Some(known) = self.kept.iter_mut().find(is_same) {
+            known.publication = kept.publication;
+            return;
+        }
+        let is_old = |k: &Kept| k.answer.is_some() && k.until != Tick::NEVER;
+        while self.kept.iter().filter(|k| is_old(k)).count() >= HOLES_MAX {
+            if let Some(at) = self.kept.iter().position(is_old) {
+                self.kept.remove(at);
+            }
+        }
+        (kept.next, kept.until) = (kept.count(), now + self.limits.keep);
+        self.kept.insert(self.first_unsent(), kept);
     }
 
     /// Histories that are on their way.

@@ -23,6 +23,8 @@ const NEAR_MAX: usize = 4;
 const AGAIN: Duration = Duration::from_secs(2);
 /// For so long who answers is asked for what is lost of it.
 const ANSWERS: Duration = Duration::from_secs(30);
+/// Caches that are asked in turn for what a node misses of a publication: the nearest ones.
+const HOLDERS_MAX: usize = 8;
 /// Answers of which that is known.
 const ANSWERS_MAX: usize = 16_384;
 
@@ -141,6 +143,11 @@ impl Caches {
         }
     }
 
+    /// Who holds an item, by the first of its names that anybody holds.
+    fn holders<'a>(&self, names: &'a [Id]) -> Option<(&'a Id, &BTreeSet<Label>)> {
+        names.iter().find_map(|name| Some((name, self.by_name.get(name)?)))
+    }
+
     /// Who answers `node` with an item of one of these names.
     fn answers_with(&self, now: Tick, node: Label, names: &[Id]) -> Option<Label> {
         let of = |name: &Id| self.answers.get(&(node, name.clone()));
@@ -234,6 +241,30 @@ impl TopologyManager {
             Some((count, far, holder))
         };
         near.into_iter().filter_map(count).min().map(|(.., holder)| holder)
+    }
+
+    /// A node misses fragments of what caches may have: one of the nearest sends them, each time
+    /// that it asks in vain the next one, the publisher's node behind the others.
+    pub(super) fn ask_holder(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
+        let node = message.sender;
+        let Some((publication, names)) = message.ids.split_first() else { return };
+        let Some((name, holders)) = self.caches.holders(names) else { return };
+        let order = |holder: &Label| {
+            let distance = self.map.distance(node, *holder)?;
+            Some((message.publishers.contains(holder), distance, *holder))
+        };
+        let mut nearest: Vec<_> =
+            holders.iter().filter(|holder| **holder != node).filter_map(order).collect();
+        nearest.sort_unstable();
+        nearest.truncate(HOLDERS_MAX);
+        let turn = usize::try_from(message.number).unwrap_or(0).checked_rem(nearest.len());
+        let Some((.., holder)) = turn.and_then(|turn| nearest.get(turn)).copied() else { return };
+        let Some((route, hops)) = self.way_to_one(holder, node, name) else { return };
+        let (ids, nodes, missing) =
+            (vec![publication.clone()], vec![node], message.missing.clone());
+        let like = self.message(Kind::ANSWER);
+        let message = Control { ids, nodes, missing, route: Some(route), hops, ..like };
+        self.send(now, holder, message, out);
     }
 
     fn way_to_one(&mut self, from: Label, to: Label, item: &Id) -> Option<(RouteBuf, u64)> {

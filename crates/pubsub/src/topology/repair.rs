@@ -8,6 +8,7 @@
 use super::TopologyManager;
 use super::domains::PATH_MAX;
 use super::matched::{Match, Server};
+use crate::dispatcher::HOLES;
 use crate::missing::{FRAGMENTS_MAX, Ranges, fragments};
 use crate::publication::{Outbox, algorithmic_scope, responsible};
 use onym_tables::{KeyedMap, Tick};
@@ -119,6 +120,14 @@ impl TopologyManager {
     /// A node of this domain misses fragments.
     pub(super) fn node_asks(&mut self, now: Tick, message: &Control, out: &mut Outbox) {
         let is_node = self.map.nodes().contains_key(&message.sender);
+        if message.item == Some(HOLES) {
+            if is_node && is_sound(message) && message.publishers.len() <= 1 {
+                self.ask_holder(now, message, out);
+            } else {
+                self.refused += 1;
+            }
+            return;
+        }
         if message.item == Some(1) {
             let is_fit = is_node && is_sound(message);
             if !(is_fit && self.ask_cache(now, message, out)) {
