@@ -47,6 +47,9 @@ field(ProtoField.uint8, "push.version", "Version of the frame")
 field(ProtoField.uint8, "push.form", "Form of the forwarding part")
 field(ProtoField.uint8, "push.hoplimit", "Hop limit")
 field(ProtoField.uint8, "push.strategy", "Dissemination strategy")
+field(ProtoField.bool, "push.flags.keep", "Caches may keep it", 8, nil, 1)
+field(ProtoField.bool, "push.flags.cached", "A cache sent it", 8, nil, 2)
+field(ProtoField.uint8, "push.flags.age", "Parts of 64 of its lifetime that are over", base.DEC, nil, 0xfc)
 field(ProtoField.bytes, "push.route", "Forwarding part")
 field(ProtoField.string, "push.id", "Identifier")
 field(ProtoField.bytes, "push.payload", "Payload")
@@ -203,6 +206,7 @@ local function push(buf, tree, seen)
   tree:add(f["push.form"], buf(0, 1), form)
   tree:add(f["push.hoplimit"], buf(1, 1))
   tree:add(f["push.strategy"], buf(2, 1))
+  for _, flag in ipairs({ "keep", "cached", "age" }) do tree:add(f["push.flags." .. flag], buf(3, 1)) end
   local at, len = 4, ({ [0] = 0, [1] = 33, [2] = 42 })[form]
   if form == 3 or form == 4 then
     if buf:len() < at + 4 then return false end

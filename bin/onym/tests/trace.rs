@@ -4,8 +4,13 @@
 
 mod support;
 
+use onym_crypto::signer::write_digest_data;
+use onym_wire::lp::{LpHeader, LpPacket};
+use onym_wire::trace::{APPLICATION, HOP_LIMIT, Reply};
+use onym_wire::{DataBuilder, Interest, Name};
 use serde_json::Value;
 use std::net::UdpSocket;
+use std::time::Duration;
 use support::{Place, Running};
 
 /// A node of a test network.
@@ -56,6 +61,52 @@ fn names(expected: &[(u64, &str)]) -> Vec<(u64, String)> {
 
 fn ends(lines: &[Value]) -> Vec<&Value> {
     lines.last().unwrap()["ends"].as_array().unwrap().iter().collect()
+}
+
+/// Traces as the patch of NFD that speaks RFC 9507 does: it takes `/TARGET/traceroute/NONCE` alone for a
+/// request, and tells what it decides only where hops are left. It ends when nobody asks for a while.
+fn trace_as_nfd(socket: &UdpSocket, sender: &str) {
+    let (sender, mut frame) = (sender.parse::<Name>().unwrap(), [0; 9000]);
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    while let Ok((len, from)) = socket.recv_from(&mut frame) {
+        let packet = LpPacket::parse(&frame[..len]).unwrap();
+        let interest = packet.fragment.and_then(|packet| Interest::parse(packet).ok());
+        let Some(interest) = interest.filter(|asked| asked.name.len() > 2) else { continue };
+        let form = interest.name.get(interest.name.len() - 2).unwrap();
+        let Some(hops) = interest.hop_limit.filter(|_| form.to_string() == "traceroute") else {
+            continue;
+        };
+        let code = if hops > 1 { APPLICATION } else { HOP_LIMIT };
+        let content = Reply { sender: sender.as_ref(), code, more: None }.to_content();
+        let (mut data, mut wire) = (Vec::new(), Vec::new());
+        let reply = DataBuilder { freshness_ms: 10, ..DataBuilder::new(interest.name, &content) };
+        write_digest_data(&reply, &mut data);
+        let pit_token = packet.pit_token.unwrap_or_default();
+        LpHeader { pit_token, ..LpHeader::default() }.write(&mut wire, data.len());
+        socket.send_to(&[wire, data].concat(), from).unwrap();
+        if code == APPLICATION {
+            return;
+        }
+    }
+}
+
+/// Law: a forwarder of others that speaks RFC 9507 is shown by that, whichever of the two forms of
+/// requests it knows, and its second answer is the end of the way and no loop.
+#[test]
+fn the_forwarder_of_others_that_speaks_rfc_9507_is_shown_by_it() {
+    for name in ["/net/nfd", "/localhost/nfd"] {
+        let (mut a, mut b, other) = (Node::new(), Node::new(), Node::new());
+        let socket = UdpSocket::bind(("127.0.0.1", other.port)).unwrap();
+        b.start("/net/b", &[&other], &[]);
+        a.start("/net/a", &[&b], &[]);
+        let nfd = std::thread::spawn(move || trace_as_nfd(&socket, name));
+        let (code, lines) = a.trace("/app/file");
+        nfd.join().unwrap();
+        let way = [(1, "/net/a"), (2, "/net/b"), (3, name), (4, name)];
+        assert_eq!((code, nodes(&lines)), (0, names(&way)), "{lines:?}");
+        let end = ends(&lines)[0];
+        assert_eq!((&end["end"], &end["code"]), (&"reached".into(), &2.into()), "{end}");
+    }
 }
 
 /// Law: each node of the way says what it decides, whoever ends it says why, and a node in between

@@ -6,13 +6,13 @@
 
 use onym_dissect::{Dissector, Kind, Reader};
 use onym_wire::lp::{LpHeader, NackReason, TraceContext};
-use onym_wire::push::{FrameBuilder, Route, RouteBuf, Strategy};
+use onym_wire::push::{Flags, FrameBuilder, Route, RouteBuf, Strategy};
 use onym_wire::{InterestBuilder, Name};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 14] = [
     "name",
     "nonce",
     "hoplimit",
@@ -22,9 +22,14 @@ const FIELDS: [&str; 11] = [
     "sequence",
     "push.id",
     "push.strategy",
+    "push.flags.keep",
+    "push.flags.cached",
+    "push.flags.age",
     "trace_id",
     "span_id",
 ];
+/// The push frame is from a cache, and half of its lifetime is over.
+const FLAGS: Flags = Flags(32 << 2 | 3);
 /// The context of the Interest for `/traced`.
 const TRACE: TraceContext = TraceContext { trace: 0xABCD, span: 0xEF };
 
@@ -58,6 +63,7 @@ fn push() -> Vec<u8> {
         payload: b"hello",
     }
     .write(&mut out);
+    FLAGS.put(&mut out);
     out
 }
 
@@ -141,6 +147,9 @@ fn wanted(capture: &[u8]) -> Vec<String> {
             column(&|s| s.sequence.map(|n| n.to_string())),
             column(&|s| s.ids.first().cloned()),
             column(&|s| (s.kind == Kind::Push).then(|| Strategy::LINK_LOCAL.0.to_string())),
+            column(&|s| (s.kind == Kind::Push).then(|| "1".into())),
+            column(&|s| (s.kind == Kind::Push).then(|| "1".into())),
+            column(&|s| s.age.map(|age| age.to_string())),
             column(&|s| is_traced(s).then(|| format!("{:032x}", TRACE.trace))),
             column(&|s| is_traced(s).then(|| format!("{:016x}", TRACE.span))),
             column(&is_bad),

@@ -93,13 +93,19 @@ impl<R: RouteStage, C: CacheStage> Forwarder<R, C> {
     /// Takes one packet. What is to be sent is appended to `out`.
     #[inline(always)]
     pub fn receive(&mut self, now: Tick, packet: Packet, out: &mut Outbox) -> Verdict {
-        path::run(self, now, &packet, out)
+        path::run(self, now, packet.kind(), &packet, out)
     }
 
-    /// The same for a packet that may be looked at afterwards.
+    /// The same for who knows its kind ([`Packet::kind`]), and may look at it afterwards.
     #[inline(always)]
-    pub fn receive_kept(&mut self, now: Tick, packet: &Packet, out: &mut Outbox) -> Verdict {
-        path::run(self, now, packet, out)
+    pub fn receive_as(
+        &mut self,
+        now: Tick,
+        kind: PacketKind,
+        packet: &Packet,
+        out: &mut Outbox,
+    ) -> Verdict {
+        path::run(self, now, kind, packet, out)
     }
 
     /// Takes a Data that concerns several shards: a shard in which Interests with CanBePrefix may

@@ -7,6 +7,7 @@ use onym_tables::hash::NameHashes;
 use onym_tables::pit::{Key, TOKEN_LEN};
 use onym_tables::{FaceId, Tick};
 use onym_wire::interest::Interest;
+use onym_wire::name::Tail;
 
 impl<R, C> Forwarder<R, C> {
     /// The token of the entry in which an Interest waits that was just taken in.
@@ -16,6 +17,15 @@ impl<R, C> Forwarder<R, C> {
         let hashes = NameHashes::new(&pending.key, interest.name.value(), 0);
         let slot = pending.pit.look(&pending.key_of(interest, &hashes)).found?;
         Some(pending.tokens.encode(slot, pending.pit.generation(slot)))
+    }
+
+    /// From now on somebody looks at Interests with these names, those that are dropped before their name
+    /// is known included ([`Self::has_met`]).
+    pub fn look_out_for_names(&mut self, names: Tail) {
+        let pending = &mut self.pending;
+        pending.looked_at = names;
+        let unseen = if names == Tail::NONE { pending.config.name_components_max } else { 0 };
+        pending.unseen_components = unseen;
     }
 
     /// From now on somebody looks at what answers the entry with this token.
@@ -37,9 +47,9 @@ impl<R, C> Forwarder<R, C> {
         }
     }
 
-    /// Whether, since this was forgotten last, something came that somebody may look at who only knows
-    /// pending Interests: an entry ended that is looked at, Data did something else than to end entries, or
-    /// a Nack came.
+    /// Whether, since this was forgotten last, something came that somebody may look at: an Interest with
+    /// such a name, or one that was dropped; an entry ended that is looked at; Data did something else
+    /// than to end entries; or a Nack came.
     #[inline(always)]
     #[must_use]
     pub const fn has_met(&self) -> bool {

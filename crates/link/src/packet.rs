@@ -46,7 +46,14 @@ impl Packet {
     #[inline]
     #[must_use]
     pub fn kind(&self) -> PacketKind {
-        match (PacketType::of(&self.bytes), self.lp.nack) {
+        self.kind_as(PacketType::of(&self.bytes))
+    }
+
+    /// The same for who has looked at its first octet.
+    #[inline]
+    #[must_use]
+    pub const fn kind_as(&self, typ: Option<PacketType>) -> PacketKind {
+        match (typ, self.lp.nack) {
             (Some(PacketType::Data), _) => PacketKind::Data,
             (_, Some(_)) => PacketKind::Nack,
             (_, None) => PacketKind::Interest,

@@ -132,7 +132,7 @@ impl HashIndex {
     }
 
     /// Takes `slot` out; says whether it was there.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, hash: u64, slot: u32) -> bool {
         let Some(mut hole) = self.position(hash, slot) else { return false };
         let mask = self.mask();

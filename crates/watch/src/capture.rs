@@ -1,8 +1,8 @@
 //! What one viewer is shown of packets: a bounded ring that is taken whole.
 
-use crate::filter::Tail;
 use crate::{Filter, Seen, record};
 use onym_tables::Tick;
+use onym_wire::name::Tail;
 use std::time::Duration;
 
 /// Viewers that are shown packets at the same time.

@@ -13,20 +13,18 @@ mod traffic;
 pub use ailing::{AILING_MAX, Ailing, Ailment, Condition, ailing};
 pub use capture::{CAPTURES_MAX, Capture, LEASE, RING_OCTETS, Taken};
 pub use copies::Copies;
-pub use filter::{Filter, FilterError, Tail};
+pub use filter::{Filter, FilterError};
 pub use hidden::hide;
 pub use record::{Direction, Kind, Record};
 pub use spans::{End, FACES_MAX, OPEN_MAX, SPANS_MAX, Span, SpanCounts, SpanSettings, Spans, Wait};
 pub use traffic::{PrefixRow, RoundTrip, Sample, Traffic};
 
-use onym_link::{LpIn, LpOut, Packet};
+use onym_link::{LpIn, LpOut, Packet, PacketKind};
 use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
 use onym_wire::lp::LpHeader;
+use onym_wire::name::Tail;
 use onym_wire::types;
-
-/// The first octet of a Data.
-const DATA: u8 = types::DATA as u8;
 
 /// What became of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,6 +148,12 @@ impl<'a> Seen<'a> {
 #[must_use]
 #[inline]
 pub fn name_of(octets: &[u8]) -> Option<&[u8]> {
+    name_and_rest(octets).map(|(name, _)| name)
+}
+
+/// The same, and what follows it.
+#[inline]
+fn name_and_rest(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     // Where the VALUE of an element with a type of one octet begins, and its length.
     fn value(octets: &[u8], start: usize) -> Option<(usize, usize)> {
         match *octets.get(start + 1)? {
@@ -171,7 +175,7 @@ pub fn name_of(octets: &[u8]) -> Option<&[u8]> {
         return None;
     }
     let (start, len) = value(octets, start)?;
-    octets.get(start..start + len)
+    octets.get(start..)?.split_at_checked(len)
 }
 
 /// Why a packet that came is looked at, beside captures.
@@ -183,16 +187,33 @@ pub struct Look {
     pub stands_for: u64,
 }
 
-/// What one thread watches. One without viewers is to be dropped ([`Watch::is_idle`]).
-#[derive(Debug)]
-pub struct Watch {
-    /// Packets until the next one that is chosen, as a sample or to be recorded, and with it.
+/// Draws among the packets of a kind.
+#[derive(Debug, Clone, Copy)]
+struct Draw {
+    /// Packets until the next one that is drawn, and with it.
     left: u64,
     /// Its number, of those that came.
     next: u64,
-    /// Whether there is anything to find out about the others.
-    looks_at_each: bool,
-    /// What packets have in common that captures want.
+}
+
+impl Draw {
+    /// Packets that came.
+    const fn came(self) -> u64 {
+        self.next - self.left
+    }
+
+    /// The next one that is drawn is that of this number.
+    const fn set(&mut self, next: u64) {
+        *self = Self { left: next - self.came(), next };
+    }
+}
+
+/// What one thread watches. One without viewers is to be dropped ([`Watch::is_idle`]).
+#[derive(Debug)]
+pub struct Watch {
+    /// Samples and what is recorded, of each kind of packets.
+    draws: [Draw; KINDS],
+    /// Names that captures want.
     tail: Tail,
     captures: Vec<Capture>,
     /// Copies that captures may want.
@@ -204,11 +225,14 @@ pub struct Watch {
 
 impl Default for Watch {
     fn default() -> Self {
-        let (next, left, tail, copies) = (u64::MAX, u64::MAX, Tail::NONE, Copies::default());
-        let (looks_at_each, captures) = (false, Vec::new());
-        Self { left, next, looks_at_each, tail, captures, copies, traffic: None, spans: None }
+        let draws = [Draw { left: u64::MAX, next: u64::MAX }; KINDS];
+        let (tail, copies, captures) = (Tail::NONE, Copies::default(), Vec::new());
+        Self { draws, tail, captures, copies, traffic: None, spans: None }
     }
 }
+
+/// Kinds of packets.
+pub(crate) const KINDS: usize = PacketKind::ALL.len();
 
 impl Watch {
     /// One that records Interests on their way, viewers or not.
@@ -245,49 +269,47 @@ impl Watch {
         self.spans.as_deref_mut()
     }
 
-    /// Counts a packet that came, before anything is decided about it; whether it is looked at
-    /// ([`Self::look`]). Most are not, and this is all that they cost. Of Data only samples are: those
-    /// that answer what was looked at are known to the forwarder.
+    /// Counts a packet that came, before anything is decided about it; whether it is to be looked at
+    /// before that ([`Self::look`]). Most are not, and this is all that they cost: what captures want the
+    /// forwarder knows, by names of Interests ([`Self::tail`]) and by what they wait for.
     #[inline(always)]
     #[must_use]
-    pub fn wants(&mut self, packet: &Packet) -> bool {
-        // Before anything is written: what is known of the packet stays known.
-        let octets = &packet.bytes[..];
-        let may_want = octets.first() != Some(&DATA)
-            && self.looks_at_each
-            && (self.tail.may_concern(octets) || packet.lp.prefix_announcement.is_some());
-        self.left -= 1;
-        may_want || self.left == 0
+    pub fn wants(&mut self, kind: PacketKind, packet: &Packet) -> bool {
+        let draw = &mut self.draws[kind as usize];
+        draw.left -= 1;
+        draw.left == 0 || packet.lp.prefix_announcement.is_some() && kind == PacketKind::Interest
     }
 
-    /// What packets have in common that captures want: where it changes, others are wanted than were.
+    /// Names that captures want: where it changes, others are wanted than were.
     #[must_use]
     pub const fn tail(&self) -> Tail {
         self.tail
     }
 
-    /// Whether a capture may want an Interest or Data, or what an Interest with its name finds in the
-    /// content store; it errs to yes.
+    /// Whether a capture may want a packet, or what an Interest with its name finds in the content store;
+    /// it errs to yes.
     #[inline]
     #[must_use]
     pub fn may_show(&self, octets: &[u8]) -> bool {
-        self.tail.may_concern(octets)
-    }
-
-    /// Packets that came.
-    const fn came(&self) -> u64 {
-        self.next - self.left
+        // CanBePrefix comes next to the name.
+        let asks_below =
+            |rest: &[u8]| rest.first().map(|o| u32::from(*o)) == Some(types::CAN_BE_PREFIX);
+        self.tail == Tail::ANY
+            || name_and_rest(octets).is_some_and(|(name, rest)| {
+                self.tail.may_cover(name) || asks_below(rest) && self.tail.is_longer(name)
+            })
     }
 
     /// Why the packet is looked at that was counted last.
-    pub fn look(&mut self, packet: &Packet) -> Look {
-        let came = self.came();
-        let spans = self.spans.as_deref_mut();
+    pub fn look(&mut self, kind: PacketKind, packet: &Packet) -> Look {
+        let place = kind as usize;
+        let came = self.draws[place].came();
+        let spans = self.spans.as_deref_mut().filter(|_| kind == PacketKind::Interest);
         let is_recorded = spans.is_some_and(|spans| spans.samples(came, packet));
         let traffic = self.traffic.as_mut();
-        let stands_for = traffic.map_or(0, |traffic| traffic.samples(came));
-        if self.left == 0 {
-            self.choose_next(came);
+        let stands_for = traffic.map_or(0, |traffic| traffic.samples(place, came));
+        if self.draws[place].left == 0 {
+            self.choose_next(place);
         }
         Look { is_recorded, stands_for }
     }
@@ -355,18 +377,18 @@ impl Watch {
     pub fn traffic(&mut self, now: Tick, seed: u64, depth: usize) -> &mut Traffic {
         self.end_leases(now);
         self.traffic.take_if(|traffic| traffic.depth() != depth);
-        let came = self.came();
+        let came = self.draws.map(Draw::came);
         let traffic = self.traffic.get_or_insert_with(|| Traffic::new(now, seed, depth, came));
         traffic.renew(now);
-        self.next = self.next.min(traffic.next());
-        self.left = self.next - came;
+        for (draw, next) in self.draws.iter_mut().zip(traffic.next()) {
+            draw.set(draw.next.min(next));
+        }
         traffic
     }
 
     /// What is asked of each packet, of what is watched.
     fn settle(&mut self) {
-        self.choose_next(self.came());
-        self.looks_at_each = self.has_captures() || self.spans.is_some();
+        (0..self.draws.len()).for_each(|place| self.choose_next(place));
         self.tail = match &self.captures[..] {
             [] => Tail::NONE,
             [one] => one.tail(),
@@ -374,11 +396,13 @@ impl Watch {
         };
     }
 
-    /// The next packet that is chosen, after the one with the number `came`.
-    fn choose_next(&mut self, came: u64) {
-        let spans = self.spans.as_ref().map_or(u64::MAX, |spans| spans.next());
-        self.next = self.traffic.as_ref().map_or(u64::MAX, Traffic::next).min(spans);
-        self.left = self.next - came;
+    /// The next packet of a kind that is drawn.
+    fn choose_next(&mut self, place: usize) {
+        let is_interest = place == PacketKind::Interest as usize;
+        let spans =
+            self.spans.as_ref().filter(|_| is_interest).map_or(u64::MAX, |spans| spans.next());
+        let traffic = self.traffic.as_ref().map_or(u64::MAX, |traffic| traffic.next()[place]);
+        self.draws[place].set(traffic.min(spans));
     }
 }
 

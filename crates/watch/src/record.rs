@@ -142,8 +142,21 @@ impl Head {
     /// There is room for all that is put in: four numbers, a word, three heads, and a token.
     const ROOM: usize = 192;
 
-    const fn new() -> Self {
-        Self { octets: [0; Self::ROOM], len: Self::START }
+    /// That of a packet of `len` octets with its link-layer header, of which so many are kept.
+    #[inline]
+    fn of(seen: &Seen<'_>, unix_offset: u64, len: usize, kept: usize) -> Self {
+        let mut head = Self { octets: [0; Self::ROOM], len: Self::START };
+        head.number(TIME, seen.at.0.saturating_add(unix_offset));
+        head.number(FACE, seen.face.0.into());
+        head.put([DIRECTION, 1, (seen.direction == Direction::Out).into()]);
+        head.put([KIND, 1, seen.kind as u8]);
+        head.begin(OUTCOME, seen.outcome.word.len());
+        head.put_slice(seen.outcome.word.as_bytes());
+        if kept < len {
+            head.number(LEFT_OUT, (len - kept) as u64);
+        }
+        head.begin(FRAME, kept);
+        head
     }
 
     #[inline]
@@ -192,9 +205,26 @@ impl Head {
         self.len = end;
     }
 
-    /// The link-layer header of a packet of `len` octets with a token and nothing else.
+    /// Octets of the link-layer header of a packet of `len` octets with a token, or none, and nothing
+    /// else.
+    #[inline]
+    fn link_len(token: &Token, len: usize) -> usize {
+        match token.len() {
+            0 => 0,
+            token => {
+                let fragment = Start::of(types::LP_FRAGMENT as u8, len).len;
+                let fields = 2 + token + fragment;
+                Start::of(types::LP_PACKET as u8, fields + len).len + fields
+            }
+        }
+    }
+
+    /// That header.
     #[inline]
     fn link(&mut self, token: &Token, len: usize) {
+        if token.is_empty() {
+            return;
+        }
         let fragment = Start::of(types::LP_FRAGMENT as u8, len);
         self.begin(types::LP_PACKET as u8, 2 + token.len() + fragment.len + len);
         match token.as_ours() {
@@ -210,17 +240,23 @@ impl Head {
         self.put_start(&fragment);
     }
 
-    /// All of it, as the beginning of a record that has `beyond` more octets.
+    /// Appends a record that begins so, and goes on with these octets.
     #[inline]
-    fn record(&mut self, beyond: usize) -> &[u8] {
-        let start = Start::of(RECORD as u8, self.len - Self::START + beyond);
+    fn append_to(&mut self, out: &mut Vec<u8>, octets: &[u8], more: &[u8]) {
+        let len = self.len - Self::START + octets.len() + more.len();
+        let start = Start::of(RECORD as u8, len);
         let [a, b, c, d, ..] = &mut self.octets;
         if start.len == 2 {
             [*c, *d, ..] = start.octets;
         } else {
             [*a, *b, *c, *d] = start.octets;
         }
-        self.octets.get(Self::START - start.len..self.len).unwrap_or_default()
+        out.reserve(start.len + len);
+        out.extend_from_slice(
+            self.octets.get(Self::START - start.len..self.len).unwrap_or_default(),
+        );
+        out.extend_from_slice(octets);
+        out.extend_from_slice(more);
     }
 }
 
@@ -244,40 +280,31 @@ impl Start {
 
 /// Appends what is kept of a packet as a record: at most `snap` octets of it. `unix_offset` is what is
 /// between the shell's clock and Unix time, in nanoseconds.
+///
+/// Not inlined: what a viewer keeps would else be made ready for each of them before the first is asked.
+#[inline(never)]
 pub(crate) fn append(out: &mut Vec<u8>, seen: &Seen<'_>, snap: usize, unix_offset: u64) {
-    let (mut link, mut other) = (Head::new(), Vec::new());
     // A length beyond has more octets than a head of this kind has room for.
-    let token = seen.fields.only_token().filter(|_| seen.octets.len() <= PACKET_LEN_MAX);
-    let link = match token {
-        Some(token) if token.is_empty() => &[],
+    match seen.fields.only_token().filter(|_| seen.octets.len() <= PACKET_LEN_MAX) {
         Some(token) => {
-            link.link(token, seen.octets.len());
-            link.octets.get(Head::START..link.len).unwrap_or_default()
+            let len = Head::link_len(token, seen.octets.len()) + seen.octets.len();
+            let kept = len.min(snap);
+            let mut head = Head::of(seen, unix_offset, len, kept);
+            let end = head.len + kept;
+            head.link(token, seen.octets.len());
+            head.len = head.len.min(end);
+            head.append_to(out, seen.octets.get(..end - head.len).unwrap_or_default(), &[]);
         }
         None => {
-            seen.fields.header(seen.kind).write(&mut other, seen.octets.len());
-            &other
+            let mut link = Vec::new();
+            seen.fields.header(seen.kind).write(&mut link, seen.octets.len());
+            let len = link.len() + seen.octets.len();
+            let kept = len.min(snap);
+            link.truncate(kept);
+            let octets = seen.octets.get(..kept - link.len()).unwrap_or_default();
+            Head::of(seen, unix_offset, len, kept).append_to(out, &link, octets);
         }
-    };
-    let len = link.len() + seen.octets.len();
-    let kept = len.min(snap);
-    let mut head = Head::new();
-    head.number(TIME, seen.at.0.saturating_add(unix_offset));
-    head.number(FACE, seen.face.0.into());
-    head.put([DIRECTION, 1, (seen.direction == Direction::Out).into()]);
-    head.put([KIND, 1, seen.kind as u8]);
-    head.begin(OUTCOME, seen.outcome.word.len());
-    head.put_slice(seen.outcome.word.as_bytes());
-    if kept < len {
-        head.number(LEFT_OUT, (len - kept) as u64);
     }
-    head.begin(FRAME, kept);
-    let link = link.get(..kept).unwrap_or(link);
-    let octets = seen.octets.get(..kept - link.len()).unwrap_or_default();
-    out.reserve(Head::ROOM + kept);
-    out.extend_from_slice(head.record(kept));
-    out.extend_from_slice(link);
-    out.extend_from_slice(octets);
 }
 
 /// The records of several threads as one batch, by their times; each thread's are in order.

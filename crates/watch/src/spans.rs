@@ -141,17 +141,15 @@ impl Spans {
         self.counts
     }
 
-    /// The number of the next packet that begins a trace, if it is an Interest.
+    /// The number of the next Interest that begins a trace.
     pub(crate) const fn next(&self) -> u64 {
         self.sampler.next()
     }
 
-    /// Whether a packet is an Interest that is to be recorded: the one with the number `came`, or one
-    /// that came with a trace.
+    /// Whether an Interest is to be recorded: the one with the number `came`, or one that came with a
+    /// trace.
     pub(crate) fn samples(&mut self, came: u64, packet: &Packet) -> bool {
-        let is_drawn = self.sampler.takes(came) > 0;
-        packet.kind() == PacketKind::Interest
-            && (is_drawn || packet.lp.prefix_announcement.is_some())
+        self.sampler.takes(came) > 0 || packet.lp.prefix_announcement.is_some()
     }
 
     /// Begins a span for an Interest that was chosen: in the trace that it came with,

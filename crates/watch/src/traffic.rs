@@ -1,8 +1,9 @@
 //! Prefixes by traffic and round trips of faces, by samples.
 
+use crate::KINDS;
 use crate::LEASE;
 use crate::sampler::Sampler;
-use onym_tables::{FaceId, Tick};
+use onym_tables::{FaceId, Rng, Tick};
 use onym_wire::name::{Name, NameRef};
 use onym_wire::tlv::Element;
 use std::collections::HashMap;
@@ -123,7 +124,8 @@ pub struct Sample<'a> {
 pub struct Traffic {
     depth: usize,
     asked: Tick,
-    sampler: Sampler,
+    /// Of each kind of packets.
+    samplers: [Sampler; KINDS],
     /// Since when samples are counted for their rate, and how many there were.
     pace: (Tick, u64),
     rows: Vec<PrefixRow>,
@@ -138,12 +140,13 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// One that begins after the packet with the number `came`; `seed` draws the samples.
-    pub(crate) fn new(now: Tick, seed: u64, depth: usize, came: u64) -> Self {
+    /// One that begins after the packets with the numbers `came`; `seed` draws the samples.
+    pub(crate) fn new(now: Tick, seed: u64, depth: usize, came: [u64; KINDS]) -> Self {
+        let mut seeds = Rng::new(seed);
         Self {
             depth: depth.clamp(1, DEPTH_MAX),
             asked: now,
-            sampler: Sampler::new(seed, 1, came),
+            samplers: came.map(|came| Sampler::new(seeds.next_u64(), 1, came)),
             pace: (now, 0),
             rows: Vec::new(),
             places: HashMap::new(),
@@ -186,14 +189,15 @@ impl Traffic {
         self.round_trips.clone()
     }
 
-    /// The number of the next packet that is chosen.
-    pub(crate) const fn next(&self) -> u64 {
-        self.sampler.next()
+    /// The numbers of the next ones that are chosen.
+    pub(crate) fn next(&self) -> [u64; KINDS] {
+        self.samplers.each_ref().map(Sampler::next)
     }
 
-    /// For how many packets the one with the number `came` stands; 0: it is not looked at.
-    pub(crate) fn samples(&mut self, came: u64) -> u64 {
-        self.sampler.takes(came)
+    /// For how many packets the one with the number `came` stands, in the place of its kind; 0: it is
+    /// not looked at.
+    pub(crate) fn samples(&mut self, place: usize, came: u64) -> u64 {
+        self.samplers[place].takes(came)
     }
 
     /// Where packets are few most are looked at, where they are many one in [`SAMPLE_MAX`].
@@ -202,13 +206,13 @@ impl Traffic {
         let (since, samples) = &mut self.pace;
         if now.since(*since) >= Duration::from_secs(1) {
             if *samples < few {
-                self.sampler.each = (self.sampler.each / 2).max(1);
+                self.samplers.iter_mut().for_each(|one| one.each = (one.each / 2).max(1));
             }
             (*since, *samples) = (now, 0);
         }
         *samples += 1;
-        if *samples >= many && self.sampler.each < SAMPLE_MAX {
-            self.sampler.each *= 2;
+        if *samples >= many && self.samplers[0].each < SAMPLE_MAX {
+            self.samplers.iter_mut().for_each(|one| one.each *= 2);
             *samples = 0;
         }
     }

@@ -5,12 +5,14 @@
 
 mod component;
 mod owned;
+mod tail;
 #[cfg(test)]
 mod tests;
 mod uri;
 
 pub use component::{Component, Components};
 pub use owned::Name;
+pub use tail::Tail;
 pub use uri::UriError;
 
 use crate::tlv::{self, Element, Malformed};

@@ -85,6 +85,15 @@ pub fn request(kind: Kind, target: &Name, nonce: [u8; 4]) -> Name {
     name
 }
 
+/// The name of a trace request about `target` as the known implementation, a patch of NFD, has it: it
+/// takes no other for one.
+#[must_use]
+pub fn request_of_nfd(target: &Name, nonce: [u8; 4]) -> Name {
+    let mut name = target.clone();
+    name.append_generic("traceroute").append_generic(nonce);
+    name
+}
+
 /// What a request asks about of the push half, as its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Publication<'a> {
@@ -271,6 +280,8 @@ mod tests {
         let wire = octets(OTHER_FORM);
         let asked = Request::of(Interest::parse(&wire).unwrap().name).unwrap();
         assert_eq!((asked.kind, asked.target.to_string()), (Kind::Trace, "/target/x".into()));
+        let own = request_of_nfd(&name("/target/x"), [1, 2, 3, 4]);
+        assert_eq!(own, name("/target/x/traceroute/%01%02%03%04"));
     }
 
     #[test]

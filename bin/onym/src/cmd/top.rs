@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long)]
     once: bool,
     /// Print what slows the node down, and end.
-    #[arg(long, conflicts_with = "once")]
+    #[arg(long)]
     why: bool,
     /// Order of faces.
     #[arg(long, value_name = "ORDER", default_value = "packets")]

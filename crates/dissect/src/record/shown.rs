@@ -6,7 +6,7 @@ use onym_wire::dump::Hex;
 use onym_wire::interest::Interest;
 use onym_wire::lp::LpPacket;
 use onym_wire::push::app::Message;
-use onym_wire::push::{Frame, Id};
+use onym_wire::push::{Flags, Frame, Id};
 use onym_wire::tlv::Malformed;
 use onym_wire::types::{self, PacketType};
 use serde::Serialize;
@@ -139,6 +139,12 @@ pub struct Shown<'a> {
     /// Dissemination strategy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
+    /// Whether caches may keep the frame.
+    #[serde(skip_serializing_if = "is_false")]
+    pub keep: bool,
+    /// Parts of 64 of its lifetime that are over, where a cache sent it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub age: Option<u8>,
     /// Number of the kind of a message of the push half.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_kind: Option<u8>,
@@ -251,6 +257,9 @@ impl Shown<'_> {
             self.kind = Kind::Push;
             self.hop_limit = Some(frame.hop_limit);
             self.strategy = Some(frame.strategy.to_string());
+            let flags = Flags::of(octets);
+            self.keep = flags.may_keep();
+            self.age = flags.is_cached().then(|| flags.age());
             self.ids = frame.ids.map(|labels| Id::from_labels(labels).to_string()).collect();
             self.content_length = Some(frame.payload.len());
         } else {

@@ -33,11 +33,11 @@ use onym_wire::PACKET_LEN_MAX;
 pub(crate) fn run<R: RouteStage, C: CacheStage>(
     fw: &mut Forwarder<R, C>,
     now: Tick,
+    kind: PacketKind,
     packet: &Packet,
     out: &mut Outbox,
 ) -> Verdict {
     fairness::tick(&mut fw.pending, now);
-    let kind = packet.kind();
     let verdict = if packet.bytes.len() > PACKET_LEN_MAX {
         fw.pending.has_met = true;
         Verdict::TooLarge

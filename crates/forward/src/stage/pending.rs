@@ -11,7 +11,7 @@ use onym_tables::pit::Token;
 use onym_tables::pit::{InRecord, Key, Pit, TokenCodec};
 use onym_tables::{FaceId, HashKey, Rng, Tick};
 use onym_wire::interest::Interest;
-use onym_wire::name::Name;
+use onym_wire::name::{Name, Tail};
 
 /// The state of the PIT stage.
 #[derive(Debug)]
@@ -34,6 +34,10 @@ pub struct Pending {
     pub(crate) waited_ns: u64,
     /// Whether what was taken in may be looked at ([`crate::Forwarder::has_met`]).
     pub(crate) has_met: bool,
+    /// The names of Interests that somebody looks at.
+    pub(crate) looked_at: Tail,
+    /// Names of up to so many components are neither too long nor looked at.
+    pub(crate) unseen_components: usize,
     /// Room used again for each packet.
     pub(crate) matched: Vec<u32>,
     pub(crate) told: Vec<FaceId>,
@@ -75,6 +79,8 @@ impl Pending {
             behind: None,
             waited_ns: 0,
             has_met: false,
+            looked_at: Tail::NONE,
+            unseen_components: config.name_components_max,
             matched: Vec::new(),
             told: Vec::new(),
             ahead: Ahead::default(),

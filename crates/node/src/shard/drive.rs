@@ -23,14 +23,16 @@ impl Driver for Shard {
 
     #[inline]
     fn receive(&mut self, io: &mut Io, slot: Slot, packet: Packet) -> Option<&'static str> {
-        if super::push::is_push(&packet) {
+        let typ = PacketType::of(&packet.bytes);
+        if typ.is_some_and(PacketType::is_push) {
             if self.shows_packets {
                 self.watch_push(io.now, &packet);
             }
             self.push_packet(io, slot, packet);
             return None;
         }
-        match self.accept(io.now, packet) {
+        let kind = packet.kind_as(typ);
+        match self.accept(io.now, kind, packet) {
             Some(verdict @ (Verdict::Malformed | Verdict::TooLarge)) => Some(verdict.label()),
             _ => None,
         }

@@ -140,7 +140,7 @@ impl Shard {
     /// Hands packets to the forwarder as ones that arrived at this shard from outside.
     fn inject(&mut self, io: &mut Io, packets: Vec<Packet>) {
         for packet in packets {
-            self.accept(io.now, packet);
+            self.accept(io.now, packet.kind(), packet);
         }
         self.send_out(io);
     }

@@ -11,10 +11,15 @@ use onym_tables::{FaceId, Tick};
 impl Shard {
     /// A packet that was just received from outside: it goes to its shard.
     #[inline(always)]
-    pub(super) fn accept(&mut self, now: Tick, packet: Packet) -> Option<Verdict> {
+    pub(super) fn accept(
+        &mut self,
+        now: Tick,
+        kind: PacketKind,
+        mut packet: Packet,
+    ) -> Option<Verdict> {
         match self.door {
-            Door::Plain => Some(self.fw.receive(now, packet, &mut self.out)),
-            Door::Watched => Some(self.forward_watched(now, packet)),
+            Door::Plain => Some(self.fw.receive_as(now, kind, &packet, &mut self.out)),
+            Door::Watched => Some(self.forward_watched(now, kind, &mut packet)),
             Door::Disk => self.forward(now, packet),
             Door::Shards => self.choose_shard(now, packet),
         }
@@ -90,38 +95,38 @@ impl Shard {
 
     /// A packet goes through the forwarder.
     #[inline(always)]
-    pub(super) fn forward_at_once(&mut self, now: Tick, packet: Packet) -> Verdict {
+    pub(super) fn forward_at_once(&mut self, now: Tick, mut packet: Packet) -> Verdict {
+        let kind = packet.kind();
         match self.watch {
-            Some(_) => self.forward_watched(now, packet),
-            None => self.fw.receive(now, packet, &mut self.out),
+            Some(_) => self.forward_watched(now, kind, &mut packet),
+            None => self.fw.receive_as(now, kind, &packet, &mut self.out),
         }
     }
 
-    /// The same while somebody looks: an Interest is looked at where it is wanted, Data where it answers
-    /// such an Interest.
+    /// The same while somebody looks: before it is forwarded at what is drawn and what comes with a trace,
+    /// and afterwards at what the forwarder met that is wanted.
     #[inline(always)]
-    fn forward_watched(&mut self, now: Tick, packet: Packet) -> Verdict {
-        if self.watch.as_mut().is_some_and(|watch| watch.wants(&packet)) {
-            return self.forward_wanted(now, packet);
+    fn forward_watched(&mut self, now: Tick, kind: PacketKind, packet: &mut Packet) -> Verdict {
+        if self.watch.as_mut().is_some_and(|watch| watch.wants(kind, packet)) {
+            return self.forward_wanted(now, kind, packet);
         }
         let first = self.out.items.len();
-        let verdict = self.fw.receive_kept(now, &packet, &mut self.out);
+        let verdict = self.fw.receive_as(now, kind, packet, &mut self.out);
         if self.fw.has_met() {
-            self.watch_met(now, &packet, first, verdict);
+            self.watch_met(now, kind, packet, first, verdict);
         }
         verdict
     }
 
-    /// A packet that somebody who looks may want.
+    /// A packet that is looked at before it is forwarded.
     #[cold]
-    fn forward_wanted(&mut self, now: Tick, mut packet: Packet) -> Verdict {
-        let glance = self.look(&packet);
+    fn forward_wanted(&mut self, now: Tick, kind: PacketKind, packet: &mut Packet) -> Verdict {
+        let glance = self.look(kind, packet);
         let verdict = match glance.look.is_recorded {
-            true => self.forward_traced(now, &mut packet),
-            false => self.fw.receive_kept(now, &packet, &mut self.out),
+            true => self.forward_traced(now, packet),
+            false => self.fw.receive_as(now, kind, packet, &mut self.out),
         };
-        self.look_out(&packet, &glance, verdict);
-        self.watch_taken(now, &packet, Some(glance), Some(verdict));
+        self.watch_looked_at(now, kind, packet, glance, verdict);
         verdict
     }
 

@@ -254,12 +254,6 @@ impl PushSide {
     }
 }
 
-/// Whether the push half takes the packet.
-#[inline]
-pub(super) fn is_push(packet: &Packet) -> bool {
-    PacketType::of(&packet.bytes).is_some_and(PacketType::is_push)
-}
-
 impl Shard {
     /// A frame or a message of the push half that the face in `slot` received.
     pub(super) fn push_packet(&mut self, io: &mut Io, slot: Slot, packet: Packet) {

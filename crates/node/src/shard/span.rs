@@ -22,7 +22,7 @@ impl Shard {
         let attached = packet.lp.prefix_announcement.take();
         let came = attached.as_deref().and_then(TraceContext::parse);
         let before = self.out.items.len();
-        let verdict = self.fw.receive_kept(now, packet, &mut self.out);
+        let verdict = self.fw.receive_as(now, PacketKind::Interest, packet, &mut self.out);
         if let Some(name) = name_of(&packet.bytes)
             && verdict != Verdict::Malformed
             && !is_management(name)

@@ -24,8 +24,8 @@ pub(super) struct Glance {
 }
 
 impl Glance {
-    /// What only the forwarder can tell: whether it answers what is looked at.
-    fn of_answer(first: usize) -> Self {
+    /// What only the forwarder can tell: whether it is looked at.
+    fn of_met(first: usize) -> Self {
         Self { look: Look::default(), is_wanted: false, first, asked: None }
     }
 }
@@ -54,8 +54,11 @@ impl Shard {
         }
         watch.copies.clear();
         self.shows_packets = watch.has_captures();
-        if watch.tail() != before && self.shows_packets {
-            self.fw.look_out_for_all();
+        if watch.tail() != before {
+            self.fw.look_out_for_names(watch.tail());
+            if self.shows_packets {
+                self.fw.look_out_for_all();
+            }
         }
         self.watch.take_if(|watch| watch.is_idle());
         self.settle_door();
@@ -63,26 +66,34 @@ impl Shard {
 
     /// Before anything is decided about a packet.
     pub(super) fn glance(&mut self, packet: &Packet) -> Option<Glance> {
-        match self.watch.as_mut()?.wants(packet) {
-            true => Some(self.look(packet)),
-            false => Some(Glance::of_answer(self.out.items.len())),
+        let kind = packet.kind();
+        match self.watch.as_mut()?.wants(kind, packet) {
+            true => Some(self.look(kind, packet)),
+            false => Some(Glance::of_met(self.out.items.len())),
         }
     }
 
     /// Before anything is decided about a packet that is looked at.
-    pub(super) fn look(&mut self, packet: &Packet) -> Glance {
-        let look = self.watch.as_mut().map(|watch| watch.look(packet)).unwrap_or_default();
-        let is_answer = look.stands_for > 0 && packet.kind() == PacketKind::Data;
+    pub(super) fn look(&mut self, kind: PacketKind, packet: &Packet) -> Glance {
+        let look = self.watch.as_mut().map(|watch| watch.look(kind, packet)).unwrap_or_default();
+        let is_answer = look.stands_for > 0 && kind == PacketKind::Data;
         let name = is_answer.then(|| name_of(&packet.bytes)).flatten();
         let asked = name.and_then(|name| self.fw.asked_at(packet, name));
         Glance { look, is_wanted: true, first: self.out.items.len(), asked }
     }
 
     /// The forwarder decided about an Interest that is looked at: what answers it will be, too.
-    pub(super) fn look_out(&mut self, packet: &Packet, glance: &Glance, verdict: Verdict) {
-        let is_wanted = packet.kind() == PacketKind::Interest
+    fn look_out(
+        &mut self,
+        kind: PacketKind,
+        packet: &Packet,
+        glance: &Glance,
+        shows: bool,
+        verdict: Verdict,
+    ) {
+        let is_wanted = kind == PacketKind::Interest
             && verdict != Verdict::CsHit
-            && (glance.look.is_recorded || self.may_show(&packet.bytes));
+            && (glance.look.is_recorded || shows);
         if is_wanted && let Some(token) = self.token_of(packet, glance.first) {
             self.fw.look_out_for(&token);
         }
@@ -104,8 +115,29 @@ impl Shard {
 
     /// The forwarder met what is looked at while it took a packet.
     #[cold]
-    pub(super) fn watch_met(&mut self, now: Tick, packet: &Packet, first: usize, verdict: Verdict) {
-        self.watch_taken(now, packet, Some(Glance::of_answer(first)), Some(verdict));
+    pub(super) fn watch_met(
+        &mut self,
+        now: Tick,
+        kind: PacketKind,
+        packet: &Packet,
+        first: usize,
+        verdict: Verdict,
+    ) {
+        self.watch_looked_at(now, kind, packet, Glance::of_met(first), verdict);
+    }
+
+    /// The forwarder decided about a packet that is looked at.
+    pub(super) fn watch_looked_at(
+        &mut self,
+        now: Tick,
+        kind: PacketKind,
+        packet: &Packet,
+        glance: Glance,
+        verdict: Verdict,
+    ) {
+        let shows = self.may_show(&packet.bytes);
+        self.look_out(kind, packet, &glance, shows, verdict);
+        self.show_taken(now, packet, glance, shows, Some(verdict));
     }
 
     /// The forwarder decided about a packet; `None` while it is on its way over the shards.
@@ -117,10 +149,21 @@ impl Shard {
         verdict: Option<Verdict>,
     ) {
         let has_met = self.fw.has_met();
-        let Some(glance) = glance.filter(|glance| glance.is_wanted || has_met) else { return };
+        if let Some(glance) = glance.filter(|glance| glance.is_wanted || has_met) {
+            self.show_taken(now, packet, glance, self.may_show(&packet.bytes), verdict);
+        }
+    }
+
+    fn show_taken(
+        &mut self,
+        now: Tick,
+        packet: &Packet,
+        glance: Glance,
+        shows: bool,
+        verdict: Option<Verdict>,
+    ) {
         self.fw.forget_met();
         self.end_spans(now, packet);
-        let shows = self.may_show(&packet.bytes);
         if shows {
             self.look_at(glance.first);
         }

@@ -108,22 +108,10 @@ impl Json {
     }
 
     /// A number as a string: those of 64 bits are strings in this JSON.
-    fn decimal(&mut self, mut number: u64) {
-        let mut text = [b'"'; 22];
-        let mut at = text.len() - 1;
-        // No truncation: each is a digit.
-        #[allow(clippy::cast_possible_truncation)]
-        while number >= 10 {
-            let two = (number % 100) as u8;
-            (text[at - 2], text[at - 1]) = (b'0' + two / 10, b'0' + two % 10);
-            (number, at) = (number / 100, at - 2);
-        }
-        #[allow(clippy::cast_possible_truncation)]
-        if number > 0 || at == text.len() - 1 {
-            at -= 1;
-            text[at] = b'0' + number as u8;
-        }
-        self.0.extend_from_slice(&text[at - 1..]);
+    fn decimal(&mut self, number: u64) {
+        self.raw("\"");
+        self.raw(itoa::Buffer::new().format(number));
+        self.raw("\"");
     }
 
     fn quoted(&mut self, text: &str) {

@@ -252,6 +252,7 @@ impl<I: Default> Pit<I> {
         &mut self.prefixes
     }
 
+    #[inline(always)]
     fn name(&self, slot: u32) -> &[u8] {
         let s = &self.slots[slot as usize];
         &s.interest[s.name_at as usize..s.name_at as usize + s.name_len as usize]
@@ -359,8 +360,10 @@ impl<I: Default> Pit<I> {
         let name_at = first_value_at(interest.len(), key.name.len());
         debug_assert!(interest.get(name_at..name_at + key.name.len()) == Some(key.name));
         let s = &mut self.slots[slot as usize];
-        // Exactly: room that doubles would stay with the slot.
-        s.interest.reserve_exact(interest.len());
+        // Exactly: room that doubles would stay with the slot. Nearly always there is enough.
+        if s.interest.capacity() < interest.len() {
+            s.interest.reserve_exact(interest.len());
+        }
         s.interest.extend_from_slice(interest);
         s.hash = key.hash;
         s.hint = key.hint;

@@ -2,7 +2,7 @@
 
 use super::Octets;
 use crate::push::app::Message;
-use crate::push::{Frame, Id, Route};
+use crate::push::{Flags, Frame, Id, Route};
 use crate::types::PacketType;
 use std::fmt;
 
@@ -15,12 +15,12 @@ pub(super) fn fmt_line(f: &mut fmt::Formatter<'_>, octets: &[u8]) -> fmt::Result
         };
     }
     match Frame::parse(octets) {
-        Ok(frame) => fmt_frame(f, &frame),
+        Ok(frame) => fmt_frame(f, &frame, Flags::of(octets)),
         Err(error) => write!(f, "malformed Push ({error}): {}", Octets(octets)),
     }
 }
 
-fn fmt_frame(f: &mut fmt::Formatter<'_>, frame: &Frame<'_>) -> fmt::Result {
+fn fmt_frame(f: &mut fmt::Formatter<'_>, frame: &Frame<'_>, flags: Flags) -> fmt::Result {
     f.write_str("Push")?;
     for labels in frame.ids {
         write!(f, " {}", Id::from_labels(labels))?;
@@ -40,6 +40,10 @@ fn fmt_frame(f: &mut fmt::Formatter<'_>, frame: &Frame<'_>) -> fmt::Result {
         write!(f, " lifetime={lifetime}ms")?;
     }
     f.write_str(if frame.options.signature.is_some() { " signed" } else { "" })?;
+    f.write_str(if flags.may_keep() { " keep" } else { "" })?;
+    if flags.is_cached() {
+        write!(f, " from-cache age={}/64", flags.age())?;
+    }
     write!(f, " payload={} octets", frame.payload.len())
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::push::{FrameBuilder, Route, RouteBuf, Strategy};
+use crate::push::{Flags, FrameBuilder, Route, RouteBuf, Strategy};
 use proptest::prelude::*;
 
 /// NACK NoRoute of Interest /A, as in the vectors of spec/vectors.
@@ -44,6 +44,11 @@ fn a_line_says_what_a_push_frame_is() {
     let line = "Push /0001/0002 strategy=link-local hops=7 to=neighbour payload=5 octets";
     assert_eq!(Line(&frame).to_string(), line);
     assert!(Tree(&frame).to_string().contains(line));
+    // What a cache answers with, of which half its lifetime is over.
+    let [lifetime, left] = [2000, 1000].map(std::time::Duration::from_millis);
+    Flags::aged(lifetime, left).unwrap().put(&mut frame);
+    let line = line.replace(" payload", " keep from-cache age=32/64 payload");
+    assert_eq!(Line(&frame).to_string(), line);
     assert!(Line(&frame[..5]).to_string().starts_with("malformed Push"));
 }
 

@@ -158,72 +158,78 @@ const fn is_plain(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_' | b'~')
 }
 
-/// Which octets do.
-const PLAIN: [bool; 256] = {
-    let (mut plain, mut octet) = ([false; 256], 0);
-    while octet < 128 {
-        // No truncation: it is below 128.
-        #[allow(clippy::cast_possible_truncation, clippy::indexing_slicing)]
-        {
-            plain[octet] = is_plain(octet as u8);
+/// What each octet is in a URI: up to three octets, and how many.
+const WRITTEN: [[u8; 4]; 256] = {
+    let (mut written, mut octet) = ([[0; 4]; 256], 0_u8);
+    loop {
+        #[allow(clippy::indexing_slicing)]
+        let place = &mut written[octet as usize];
+        *place = match is_plain(octet) {
+            true => [octet, 0, 0, 1],
+            false => [b'%', digit_of(octet >> 4), digit_of(octet & 15), 3],
+        };
+        if octet == u8::MAX {
+            break written;
         }
         octet += 1;
     }
-    plain
 };
 
 /// Octets of text that are written at once.
-const PIECE: usize = 128;
+const PIECE: usize = 126;
+/// Behind them there is room for what an octet may be at most.
+const ROOM: usize = PIECE + 4;
 
 /// Text on its way to a writer, in pieces: a call of the writer, and the proof that octets are text,
 /// cost as much as some tens of octets.
 struct Pieces<'a, W> {
     out: &'a mut W,
-    text: [u8; PIECE],
+    text: [u8; ROOM],
     len: usize,
 }
 
 impl<'a, W: fmt::Write> Pieces<'a, W> {
     const fn new(out: &'a mut W) -> Self {
-        Self { out, text: [0; PIECE], len: 0 }
+        Self { out, text: [0; ROOM], len: 0 }
     }
 
     /// Appends what stands before a component.
     #[inline]
     fn slash(&mut self) -> fmt::Result {
-        if self.len == PIECE {
-            self.flush()?;
-        }
-        if let Some(place) = self.text.get_mut(self.len) {
-            *place = b'/';
-            self.len += 1;
-        }
-        Ok(())
+        self.put(b"/")
     }
 
     /// Appends octets as a URI has them.
     #[inline]
     fn escaped(&mut self, octets: &[u8]) -> fmt::Result {
-        let mut len = self.len;
-        for octet in octets {
-            // An octet takes three at most.
-            if len + 3 > PIECE {
-                self.len = len;
+        for block in octets.chunks(PIECE / 3) {
+            if self.len + 3 * block.len() > PIECE {
                 self.flush()?;
-                len = 0;
             }
-            let place = self.text.get_mut(len..).and_then(<[u8]>::first_chunk_mut);
-            let Some(place) = place else { break };
-            if PLAIN.get(usize::from(*octet)) == Some(&true) {
-                let [first, _, _]: &mut [u8; 3] = place;
-                *first = *octet;
-                len += 1;
-            } else {
-                *place = [b'%', digit_of(octet >> 4), digit_of(octet & 15)];
-                len += 3;
+            let mut len = self.len;
+            for octet in block {
+                let written = WRITTEN.get(usize::from(*octet)).copied().unwrap_or_default();
+                if let Some(place) = self.text.get_mut(len..).and_then(<[u8]>::first_chunk_mut) {
+                    *place = written;
+                }
+                let [.., more] = written;
+                len += usize::from(more);
             }
+            self.len = len;
         }
-        self.len = len;
+        Ok(())
+    }
+
+    /// Appends up to [`PIECE`] octets of text.
+    #[inline]
+    fn put(&mut self, text: &[u8]) -> fmt::Result {
+        if self.len + text.len() > PIECE {
+            self.flush()?;
+        }
+        if let Some(place) = self.text.get_mut(self.len..self.len + text.len()) {
+            place.copy_from_slice(text);
+            self.len += text.len();
+        }
         Ok(())
     }
 
@@ -239,17 +245,11 @@ impl<'a, W: fmt::Write> Pieces<'a, W> {
 impl<W: fmt::Write> fmt::Write for Pieces<'_, W> {
     #[inline]
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.len + text.len() > PIECE {
-            self.flush()?;
+        if text.len() <= PIECE {
+            return self.put(text.as_bytes());
         }
-        match self.text.get_mut(self.len..self.len + text.len()) {
-            Some(place) => {
-                place.copy_from_slice(text.as_bytes());
-                self.len += text.len();
-                Ok(())
-            }
-            None => self.out.write_str(text),
-        }
+        self.flush()?;
+        self.out.write_str(text)
     }
 }
 

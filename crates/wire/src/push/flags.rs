@@ -46,8 +46,14 @@ impl Flags {
     /// What is left of a lifetime.
     #[must_use]
     pub fn left(self, lifetime: Duration) -> Duration {
-        let parts = u32::from(64 - (self.0 >> 2));
+        let parts = u32::from(64 - self.age());
         lifetime / 64 * parts
+    }
+
+    /// How much of its lifetime is over, in parts of 64.
+    #[must_use]
+    pub const fn age(self) -> u8 {
+        self.0 >> 2
     }
 
     /// Whether caches may keep the frame.

@@ -81,6 +81,12 @@ impl Hop {
         self.next.iter().filter(move |next| next.leads_on && next.up && !is_end)
     }
 
+    /// Whether its name is that of no other node: the one under /localhost that a patch of NFD has unless
+    /// it is configured is that of all.
+    pub(crate) fn has_own_name(&self) -> bool {
+        !self.node.starts_with("/localhost/")
+    }
+
     /// Whether the node told more than the code.
     pub(crate) fn is_told(&self) -> bool {
         self.verdict.is_some()

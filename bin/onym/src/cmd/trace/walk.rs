@@ -135,6 +135,8 @@ pub(crate) struct Walk<'a> {
     hops_max: u8,
     stop: &'a Stop,
     requests: usize,
+    /// Whether the name of the last request that was answered was in the form of the patch of NFD.
+    is_of_nfd: bool,
     seen: Vec<String>,
     /// Nodes that answered.
     pub(crate) hops: usize,
@@ -152,7 +154,8 @@ impl<'a> Walk<'a> {
         stop: &'a Stop,
     ) -> Self {
         let (seen, ends, links) = (Vec::new(), Vec::new(), Vec::new());
-        Self { client, what, timeout, hops_max, stop, requests: 0, seen, hops: 0, ends, links }
+        let (requests, is_of_nfd, hops) = (0, false, 0);
+        Self { client, what, timeout, hops_max, stop, requests, is_of_nfd, seen, hops, ends, links }
     }
 
     /// Follows all ways, one after the other.
@@ -262,11 +265,16 @@ impl<'a> Walk<'a> {
     /// How the way ends at this node, if it does.
     fn end_at(&mut self, way: &Way, told: &Hop) -> Option<End> {
         let node = told.node.clone();
-        if way.nodes.contains(&node) {
+        // The patch of NFD tells what a forwarder decides only where hops are left, and so at the second
+        // request that comes to it; before that it says as of any other that hops ended there.
+        if told.is_end() && !told.is_told() && way.nodes.last() == Some(&node) {
+            return Some(End::at(told));
+        }
+        if way.nodes.contains(&node) && told.has_own_name() {
             let before = way.nodes.last().cloned().unwrap_or_default();
             return Some(End::Loop { node: Some(node), before });
         }
-        if self.seen.contains(&node) && way.depth > 0 {
+        if self.seen.contains(&node) && way.depth > 0 && told.has_own_name() {
             return Some(End::Joined { node });
         }
         self.seen.push(node);
@@ -285,15 +293,21 @@ impl<'a> Walk<'a> {
         Ok(Vec::new())
     }
 
-    /// Asks the node at the end of the way, twice when it does not answer.
+    /// Asks the node at the end of the way, twice when it does not answer: the second time with a name
+    /// of the other form, of which some forwarders know one only. Ours know both.
     fn ask(&mut self, way: &Way) -> anyhow::Result<Answer> {
-        match self.request(way)? {
-            Answer::Silence => self.request(way),
-            answer => Ok(answer),
+        let form = self.is_of_nfd;
+        for is_of_nfd in [form, !form] {
+            let answer = self.request(way, is_of_nfd)?;
+            if !matches!(answer, Answer::Silence) {
+                self.is_of_nfd = is_of_nfd;
+                return Ok(answer);
+            }
         }
+        Ok(Answer::Silence)
     }
 
-    fn request(&mut self, way: &Way) -> anyhow::Result<Answer> {
+    fn request(&mut self, way: &Way, is_of_nfd: bool) -> anyhow::Result<Answer> {
         self.requests += 1;
         if self.requests > REQUESTS_FREE {
             self.pause()?;
@@ -302,12 +316,16 @@ impl<'a> Walk<'a> {
         SystemEntropy.fill(&mut nonce);
         let mut legs = Vec::new();
         way.legs.iter().for_each(|leg| leg.write(&mut legs));
+        let name = match is_of_nfd {
+            true => trace::request_of_nfd(&way.target, nonce),
+            false => trace::request(Kind::Trace, &way.target, nonce),
+        };
         let request = Request {
             must_be_fresh: true,
             lifetime: self.timeout,
             hop_limit: Some(way.first),
             parameters: (!legs.is_empty()).then_some(legs),
-            ..Request::new(trace::request(Kind::Trace, &way.target, nonce))
+            ..Request::new(name)
         };
         let start = Instant::now();
         match self.client.request(&request) {

@@ -16,6 +16,7 @@ use onym_wire::trace;
 use std::num::NonZeroU64;
 
 /// What the face and the link-layer fields allow.
+#[inline(always)]
 pub(super) fn link_fields(pending: &mut Pending, packet: &Packet) -> Result<FaceInfo, Verdict> {
     let face = pending.faces.get_mut(packet.face).ok_or(Verdict::IngressGone)?;
     face.counters.in_interests += 1;
@@ -25,14 +26,22 @@ pub(super) fn link_fields(pending: &mut Pending, packet: &Packet) -> Result<Face
 }
 
 /// What the Interest itself allows.
+#[inline(always)]
 pub(super) fn network_fields(
     pending: &mut Pending,
     packet: &Packet,
     info: FaceInfo,
     interest: &Interest<'_>,
 ) -> Result<(), Verdict> {
-    if interest.name.len() > pending.config.name_components_max {
-        return Err(Verdict::NameTooLong);
+    // One test of two rare things.
+    if interest.name.len() > pending.unseen_components {
+        if interest.name.len() > pending.config.name_components_max {
+            pending.has_met = true;
+            return Err(Verdict::NameTooLong);
+        }
+        let (name, looked_at) = (interest.name.value(), pending.looked_at);
+        pending.has_met |=
+            looked_at.may_cover(name) || interest.can_be_prefix && looked_at.is_longer(name);
     }
     let judged = rules::interest(interest, info, pending.config.hop);
     if judged == Err(Verdict::HopLimitZero)

@@ -25,11 +25,17 @@ pub(super) fn run<R: RouteStage, C: CacheStage>(
     let pending = &mut fw.pending;
     let info = match guard::link_fields(pending, packet) {
         Ok(info) => info,
-        Err(verdict) => return verdict,
+        Err(verdict) => {
+            pending.has_met = true;
+            return verdict;
+        }
     };
     // Looked at where it is: the view is not small.
     let parsed = Interest::parse(&packet.bytes);
-    let Ok(interest) = &parsed else { return Verdict::Malformed };
+    let Ok(interest) = &parsed else {
+        pending.has_met = true;
+        return Verdict::Malformed;
+    };
     if let Err(verdict) = guard::network_fields(pending, packet, info, interest) {
         return verdict;
     }

@@ -32,7 +32,7 @@ fn a_viewer_is_shown_what_gave_way_to_packets_of_others() {
             let interest = InterestBuilder::new(name.as_ref());
             InterestBuilder { nonce, lifetime_ms, ..interest }.write(&mut wire);
             let packet = Packet { face: asks, bytes: Buf::copy_from(&wire), lp: LpIn::default() };
-            b.engine.driver.accept(now, packet);
+            b.engine.driver.accept(now, packet.kind(), packet);
         }
         b.engine.driver.dispatch(&mut b.engine.io);
     };
