@@ -6,7 +6,6 @@ mod support;
 
 use onym_crypto::signer::write_digest_data;
 use onym_wire::lp::{LpHeader, LpPacket};
-use onym_wire::trace::{APPLICATION, HOP_LIMIT, Reply};
 use onym_wire::{DataBuilder, Interest, Name};
 use serde_json::Value;
 use std::net::UdpSocket;
@@ -64,8 +63,9 @@ fn ends(lines: &[Value]) -> Vec<&Value> {
 }
 
 /// Traces as the patch of NFD that speaks RFC 9507 does: it takes `/TARGET/traceroute/NONCE` alone for a
-/// request, and tells what it decides only where hops are left. It ends when nobody asks for a while.
-fn trace_as_nfd(socket: &UdpSocket, sender: &str) {
+/// request. Its first version tells what it decides only where hops are left. It ends with what it
+/// decides, or when nobody asks for a while.
+fn trace_as_nfd(socket: &UdpSocket, sender: &str, is_first_version: bool) {
     let (sender, mut frame) = (sender.parse::<Name>().unwrap(), [0; 9000]);
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     while let Ok((len, from)) = socket.recv_from(&mut frame) {
@@ -76,15 +76,18 @@ fn trace_as_nfd(socket: &UdpSocket, sender: &str) {
         let Some(hops) = interest.hop_limit.filter(|_| form.to_string() == "traceroute") else {
             continue;
         };
-        let code = if hops > 1 { APPLICATION } else { HOP_LIMIT };
-        let content = Reply { sender: sender.as_ref(), code, more: None }.to_content();
+        let is_told = hops > 1 || !is_first_version;
+        let code = if is_told { 2 } else { 4 };
+        let mut content = Vec::new();
+        sender.as_ref().write_tlv(&mut content);
+        content.extend([128, 1, code]);
         let (mut data, mut wire) = (Vec::new(), Vec::new());
         let reply = DataBuilder { freshness_ms: 10, ..DataBuilder::new(interest.name, &content) };
         write_digest_data(&reply, &mut data);
         let pit_token = packet.pit_token.unwrap_or_default();
         LpHeader { pit_token, ..LpHeader::default() }.write(&mut wire, data.len());
         socket.send_to(&[wire, data].concat(), from).unwrap();
-        if code == APPLICATION {
+        if is_told {
             return;
         }
     }
@@ -94,16 +97,19 @@ fn trace_as_nfd(socket: &UdpSocket, sender: &str) {
 /// requests it knows, and its second answer is the end of the way and no loop.
 #[test]
 fn the_forwarder_of_others_that_speaks_rfc_9507_is_shown_by_it() {
-    for name in ["/net/nfd", "/localhost/nfd"] {
+    for (name, is_first_version) in
+        [("/net/nfd", false), ("/net/nfd", true), ("/localhost/nfd", true)]
+    {
         let (mut a, mut b, other) = (Node::new(), Node::new(), Node::new());
         let socket = UdpSocket::bind(("127.0.0.1", other.port)).unwrap();
         b.start("/net/b", &[&other], &[]);
         a.start("/net/a", &[&b], &[]);
-        let nfd = std::thread::spawn(move || trace_as_nfd(&socket, name));
+        let nfd = std::thread::spawn(move || trace_as_nfd(&socket, name, is_first_version));
         let (code, lines) = a.trace("/app/file");
         nfd.join().unwrap();
         let way = [(1, "/net/a"), (2, "/net/b"), (3, name), (4, name)];
-        assert_eq!((code, nodes(&lines)), (0, names(&way)), "{lines:?}");
+        let way = if is_first_version { &way[..] } else { &way[..3] };
+        assert_eq!((code, nodes(&lines)), (0, names(way)), "{lines:?}");
         let end = ends(&lines)[0];
         assert_eq!((&end["end"], &end["code"]), (&"reached".into(), &2.into()), "{end}");
     }

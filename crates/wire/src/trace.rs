@@ -179,7 +179,7 @@ impl Leg {
 }
 
 /// The content of a reply.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply<'a> {
     /// Who replies.
     pub sender: NameRef<'a>,
@@ -197,7 +197,8 @@ impl<'a> Reply<'a> {
     pub fn parse(content: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(content);
         let sender = NameRef::parse_value(reader.expect(types::NAME)?.value)?;
-        let code = reader.expect(CODE)?.value;
+        // Two octets by the RFC; the patch of NFD writes it as any number, in one.
+        let code = reader.expect(CODE)?.nni()?;
         let code = code.try_into().map_err(|_| Malformed::Length(CODE))?;
         let mut more = None;
         while let Ok(element) = reader.element() {
@@ -206,7 +207,7 @@ impl<'a> Reply<'a> {
                 break;
             }
         }
-        Ok(Self { sender, code: u16::from_be_bytes(code), more })
+        Ok(Self { sender, code, more })
     }
 
     /// The content.
@@ -292,6 +293,10 @@ mod tests {
         assert_eq!((reply.sender.to_string(), reply.code), ("/site/router1".into(), HOP_LIMIT));
         assert_eq!((reply.more, data.freshness_ms), (None, FRESHNESS_MS));
         assert_eq!(reply.to_content(), data.content);
+        let of_nfd = [&data.content[..17], &[128, 1, 4][..]].concat();
+        assert_eq!(Reply::parse(&of_nfd).unwrap(), reply, "as the patch of NFD writes it");
+        let wide = [&data.content[..17], &[128, 4, 0, 1, 0, 0][..]].concat();
+        assert!(Reply::parse(&wide).is_err(), "no code is so large");
         let more = Reply { more: Some(b"{}"), ..reply }.to_content();
         assert_eq!(&more[..data.content.len()], data.content, "others skip what is behind");
         assert_eq!(Reply::parse(&more).unwrap().more, Some(&b"{}"[..]));

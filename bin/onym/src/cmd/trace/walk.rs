@@ -265,8 +265,8 @@ impl<'a> Walk<'a> {
     /// How the way ends at this node, if it does.
     fn end_at(&mut self, way: &Way, told: &Hop) -> Option<End> {
         let node = told.node.clone();
-        // The patch of NFD tells what a forwarder decides only where hops are left, and so at the second
-        // request that comes to it; before that it says as of any other that hops ended there.
+        // The first version of the patch of NFD tells what a forwarder decides only where hops are left,
+        // and so at the second request that comes to it; before that it says that hops ended there.
         if told.is_end() && !told.is_told() && way.nodes.last() == Some(&node) {
             return Some(End::at(told));
         }
@@ -294,17 +294,21 @@ impl<'a> Walk<'a> {
     }
 
     /// Asks the node at the end of the way, twice when it does not answer: the second time with a name
-    /// of the other form, of which some forwarders know one only. Ours know both.
+    /// of the other form, of which some forwarders know one only. Ours know both. Who knows neither
+    /// treats it as any Interest, and so may its applications, with a Nack.
     fn ask(&mut self, way: &Way) -> anyhow::Result<Answer> {
-        let form = self.is_of_nfd;
+        let (form, mut nack) = (self.is_of_nfd, None);
         for is_of_nfd in [form, !form] {
-            let answer = self.request(way, is_of_nfd)?;
-            if !matches!(answer, Answer::Silence) {
-                self.is_of_nfd = is_of_nfd;
-                return Ok(answer);
+            match self.request(way, is_of_nfd)? {
+                Answer::Silence => {}
+                Answer::Nack(reason) => nack = nack.or(Some(reason)),
+                answer @ Answer::Hop(..) => {
+                    self.is_of_nfd = is_of_nfd;
+                    return Ok(answer);
+                }
             }
         }
-        Ok(Answer::Silence)
+        Ok(nack.map_or(Answer::Silence, Answer::Nack))
     }
 
     fn request(&mut self, way: &Way, is_of_nfd: bool) -> anyhow::Result<Answer> {
