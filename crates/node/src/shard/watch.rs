@@ -54,11 +54,10 @@ impl Shard {
         }
         watch.copies.clear();
         self.shows_packets = watch.has_captures();
-        if watch.tail() != before {
-            self.fw.look_out_for_names(watch.tail());
-            if self.shows_packets {
-                self.fw.look_out_for_all();
-            }
+        // A lease may have ended with a packet before.
+        self.fw.look_out_for_names(watch.tail());
+        if watch.tail() != before && self.shows_packets {
+            self.fw.look_out_for_all();
         }
         self.watch.take_if(|watch| watch.is_idle());
         self.settle_door();
