@@ -293,9 +293,9 @@ impl Forwarder {
             Route::Link => copies.is_delivered = from.is_some(),
             Route::Flat { table, filter } => {
                 self.flat(from, table, &filter, copies)?;
-                if let Some(filter) = self.go_round(table, &filter, copies) {
+                if !self.bypasses.is_empty() {
                     // Behind form, hop limit, strategy, flags and table.
-                    frame[at + 5..at + 5 + Filter::LEN].copy_from_slice(&filter.octets());
+                    self.go_round(table, &mut frame[at + 5..at + 5 + Filter::LEN], copies);
                 }
             }
             Route::Keyed { table, epoch, flow, filter } => {

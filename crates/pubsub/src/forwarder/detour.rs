@@ -42,18 +42,17 @@ impl Forwarder {
     }
 
     /// Sends a frame round the lost links that its filter names, back over the link that it came over
-    /// if need be: the filter that all copies leave with, when it is another one. A filter that has
-    /// the way already is not sent round again, so a circle ends with its first round; one that would
+    /// if need be: all copies leave with the filter that is written over the octets of its own. One that
+    /// has the way already is not sent round again, so a circle ends with its first round; one that would
     /// be too full stays as it is.
-    pub(super) fn go_round(
-        &self,
-        table: u8,
-        filter: &Filter,
-        copies: &mut Copies,
-    ) -> Option<Filter> {
-        let mut whole = *filter;
+    #[cold]
+    pub(super) fn go_round(&self, table: u8, octets: &mut [u8], copies: &mut Copies) {
+        let Ok(octets) = octets.try_into() else { return };
+        let octets: &mut [u8; Filter::LEN] = octets;
+        let filter = Filter::from_octets(octets);
+        let mut whole = filter;
         for bypass in &self.bypasses {
-            let (lost, way) = bypass.tables.get(usize::from(table))?;
+            let Some((lost, way)) = bypass.tables.get(usize::from(table)) else { return };
             if !filter.contains(lost) || filter.contains(way) {
                 continue;
             }
@@ -67,6 +66,6 @@ impl Forwarder {
                 copies.faces.push(bypass.face);
             }
         }
-        (whole != *filter).then_some(whole)
+        *octets = whole.octets();
     }
 }
