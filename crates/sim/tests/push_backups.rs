@@ -1,22 +1,16 @@
 //! Ways round lost links by the nodes before them (P-91).
 
-use onym_pubsub::dispatcher::{Data, Request};
-use onym_pubsub::{AppId, Event};
+mod push_item;
+
+use onym_pubsub::Event;
 use onym_sim::PushNetwork;
 use onym_sim::push::LinkConfig;
+use onym_tables::Rng;
 use onym_tables::bloom::{Kind as Tags, Scheme};
-use onym_tables::{Rng, Tick};
-use onym_wire::push::{Id, Kind, Role, Strategy};
+use onym_wire::push::Role;
+use push_item::{TWO_WAYS, matched, publish};
 use std::collections::BTreeSet;
 use std::time::Duration;
-
-const PUBLISHER: AppId = AppId(1);
-const SUBSCRIBER: AppId = AppId(2);
-const STRATEGY: Strategy = Strategy::DOMAIN_LOCAL;
-
-fn id(text: &str) -> Id {
-    text.parse().expect("an identifier")
-}
 
 /// Nodes of which the first is rendezvous and topology manager, with flat filters of five ones for a
 /// link, and links of 5 ms.
@@ -38,55 +32,9 @@ fn network(has_backups: bool, nodes: u64, links: &[(usize, usize, u16)]) -> Push
     net
 }
 
-fn ask(net: &mut PushNetwork, node: usize, app: AppId, kind: Kind, child: &str, prefix: &str) {
-    let request = Request { kind, id: id(child), prefix: id(prefix), strategy: STRATEGY };
-    net.request(node, app, 0, &request);
-    let is_done = net.run_until(Duration::from_secs(20), |net| {
-        let status = net.event(node, app);
-        matches!(status, Some(Event::Status { status, .. }) if status.0 == 0)
-    });
-    assert!(is_done, "{kind:?} of node {node}");
-}
-
-/// One item, with its publisher and subscribers.
-fn matched(net: &mut PushNetwork, publisher: usize, subscribers: &[usize]) {
-    ask(net, publisher, PUBLISHER, Kind::PUBLISH_SCOPE, "/1", "/");
-    ask(net, publisher, PUBLISHER, Kind::PUBLISH_ITEM, "/2", "/1");
-    for subscriber in subscribers {
-        ask(net, *subscriber, SUBSCRIBER, Kind::SUBSCRIBE_ITEM, "/2", "/1");
-    }
-    net.run_for(Duration::from_secs(3));
-}
-
-fn publish(net: &mut PushNetwork, publisher: usize) {
-    let data = Data::new(id("/1/2"), STRATEGY, b"text");
-    assert!(net.publish(publisher, PUBLISHER, &data).is_some_and(|sent| sent.is_ok()));
-}
-
-/// The second link of a way from node 1 to node 4 dies; the way round it leads back to node 1. How
-/// long nothing came, and what was lost of one publication in a millisecond.
+/// The way round the link that dies leads back to the publisher's node.
 fn gap(has_backups: bool, is_told: bool) -> (Duration, usize) {
-    let links = [(0, 1, 1), (1, 2, 1), (2, 4, 1), (1, 3, 2), (3, 4, 2)];
-    let mut net = network(has_backups, 5, &links);
-    matched(&mut net, 1, &[4]);
-    net.news = Some(Vec::new());
-    let link = net.link_between(2, 4).expect("it was made");
-    for ms in 0..6000 {
-        if ms == 1000 && is_told {
-            net.link_down_told(link);
-        } else if ms == 1000 {
-            net.link_down(link);
-        }
-        publish(&mut net, 1);
-        net.run_for(Duration::from_millis(1));
-    }
-    net.run_for(Duration::from_secs(1));
-    let news = net.news.take().unwrap_or_default();
-    let came =
-        news.iter().filter(|(_, node, _, event)| *node == 4 && matches!(event, Event::Data { .. }));
-    let at: Vec<Tick> = came.map(|(at, ..)| *at).collect();
-    let longest = at.windows(2).map(|pair| pair[1].since(pair[0])).max();
-    (longest.unwrap_or_default(), 6000 - at.len())
+    push_item::gap(&mut network(has_backups, 5, &TWO_WAYS), is_told)
 }
 
 /// Law: a node that knows a way round a link loses what was on the link, and not what comes until the
