@@ -29,7 +29,8 @@ Sends trace requests of RFC 9507, with one hop more each time. A node tells its 
 the request came by, what it would do with an Interest for the name, and why; where a node would ask
 several others, each way is followed, and the ways are shown as a tree. The times are those of the
 whole way there and back.
-A hop that does not answer is asked again with the names that the patch of NFD for RFC 9507 knows.
+A hop that does not answer is asked once more, with a name in the form that the NFD patch for RFC 9507
+takes for a trace request.
 A `*` is a hop that did not answer: a forwarder without RFC 9507, or one that does not let this node
 trace (`trace.from` of its configuration). The hops behind it are counted all the same. When the end
 of the way did not answer, the hops to a ping server under the name are counted, if there is one.

@@ -294,8 +294,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Asks the node at the end of the way, twice when it does not answer: the second time with a name
-    /// of the other form, of which some forwarders know one only. Ours know both. Who knows neither
-    /// treats it as any Interest, and so may its applications, with a Nack.
+    /// of the other form. Our nodes take both forms for requests, others only one. A forwarder that takes
+    /// neither forwards the request as an ordinary Interest, to which an application may return a Nack.
     fn ask(&mut self, way: &Way) -> anyhow::Result<Answer> {
         let (form, mut nack) = (self.is_of_nfd, None);
         for is_of_nfd in [form, !form] {

@@ -86,8 +86,8 @@ pub struct Push {
     pub routing_links: bool,
     /// Whether a topology manager tells nodes ways round their links that trees use (LIPSIN's
     /// backup filters): a node whose link is lost, or silent for 1.5 s, sends frames with a flat
-    /// filter round it at once, until the trees moved. The filter is fuller then, so that more
-    /// links match which nobody meant. Its own setting is what a manager goes by.
+    /// filter round it at once, until the trees moved. A fuller filter has more false positives.
+    /// Only the setting of the topology manager counts.
     pub backups: bool,
     /// Most octets of a frame. Longer publications are cut, and what is lost of them is repaired;
     /// a frame that is longer than a link carries travels it in pieces, and is lost with any of
