@@ -17,6 +17,7 @@ have() {
 have "the laboratory's Python environment" scripts/lab.sh --help
 have "python-ndn" tests/interop/run.sh fetch-python
 have "NDNts" tests/interop/run.sh fetch-ndnts
+have "paho-mqtt" tests/mqtt/paho.sh fetch
 have "players" tests/video/run.sh fetch
 have "NDNts and python-ndn for a guest" kernel/tests/guest-foreign.sh "$kernel/foreign"
 kernels=$(ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | sed 's|.*/linux-headers-||')

@@ -69,6 +69,7 @@ if [ "$mode" = all ]; then
   stage push-takeover tests/push-lans/takeover.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage video tests/video/run.sh "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage mqtt tests/mqtt/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
+  stage mqtt-paho tests/mqtt/paho.sh "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage routing tests/routing/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage service-ethernet tests/service-ethernet/run.py "$(realpath "${CARGO_TARGET_DIR:-target}")/release/onym"
   stage kernel kernel/tests/kernel-test.sh "$PWD/target/kernel"

@@ -18,15 +18,12 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
-from nodes import PATIENCE, free_ports, running, settings, until
+from bridges import SESSIONS, Bridges
+from nodes import PATIENCE, until
 
-# Sessions without connection that a bridge keeps.
-SESSIONS = 8
 # Lines are seen when they are said.
 LINES = ["stdbuf", "-oL"]
 
@@ -79,50 +76,18 @@ class Subscriber:
         return numbers
 
 
-class Network:
-    def __init__(self, onym: str, stack: ExitStack) -> None:
-        self.onym, self.stack = onym, stack
-        self.folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        self.udp = free_ports(socket.SOCK_DGRAM, 2)
-        self.programs: dict[str, subprocess.Popen[bytes]] = {}
-        self.bridges = [self.node(at) for at in range(2)]
-
-    def start(self, name: str, *words: str) -> tuple[subprocess.Popen[bytes], Path]:
-        """A program that ends with the test, and the file with what it says."""
-        said = self.folder / name
-        self.programs[name] = self.stack.enter_context(running(list(words), said))
-        return self.programs[name], said
-
-    def node(self, at: int) -> int:
-        """Starts a node and its bridge; the port of that."""
-        roles = '["rendezvous", "topology"]' if at == 0 else "[]"
-        sets = [
-            f'faces.unix.path="{self.folder}/{at}.sock"', "faces.tcp.listen=[]",
-            "faces.websocket.listen=[]", f'faces.udp.listen="127.0.0.1:{self.udp[at]}"',
-            "push.enabled=true", f'push.node="{at + 1}"', f"push.roles={roles}",
-            f'push.link=[{{face="udp4://127.0.0.1:{self.udp[1 - at]}"}}]',
-        ]  # fmt: skip
-        _, said = self.start(f"daemon{at}", self.onym, "daemon", *settings(sets))
-        until(lambda: "ready" in said.read_text(), f"daemon {at}")
-        command = [*self.command(at), "gateway", "mqtt", "--listen", "127.0.0.1:0"]
-        command += ["--sessions-max", str(SESSIONS)]
-        _, said = self.start(f"bridge{at}", *command)
-        until(lambda: "ready" in said.read_text(), f"bridge {at}")
-        line = next(line for line in said.read_text().splitlines() if line.startswith("ready"))
-        return int(line.rpartition(":")[2])
-
-    def command(self, at: int) -> list[str]:
-        return [self.onym, "--node", f"unix://{self.folder}/{at}.sock"]
+class Network(Bridges):
+    """Bridges with mosquitto's clients."""
 
     def listen(self, name: str, at: int, *words: str) -> Path:
-        port = str(self.bridges[at])
+        port = str(self.ports[at])
         ran, said = self.start(name, *LINES, "mosquitto_sub", "-p", port, "-d", "-v", *words)
         until(lambda: "Subscribed" in said.read_text(), f"{name}: {said.read_text()}")
         assert ran.poll() is None
         return said
 
     def say(self, at: int, *words: str) -> None:
-        port = str(self.bridges[at])
+        port = str(self.ports[at])
         subprocess.run(["mosquitto_pub", "-p", port, *words], check=True, timeout=PATIENCE)
 
     def hears(self, said: Path, *lines: str) -> None:
@@ -142,7 +107,7 @@ def acknowledges(net: Network, version: str) -> None:
         lines = net.folder / f"{name}.lines"
         lines.write_text("".join(f"{text}\n" for text in texts))
         with lines.open() as lines:
-            command = ["mosquitto_pub", "-p", str(net.bridges[0]), "-q", "1", "-l", "-t", topic]
+            command = ["mosquitto_pub", "-p", str(net.ports[0]), "-q", "1", "-l", "-t", topic]
             subprocess.run(command, stdin=lines, check=True, timeout=PATIENCE)
         net.hears(said, f"{topic} {texts[-1]}")
         heard = said.read_text().splitlines()
@@ -153,7 +118,7 @@ def acknowledges(net: Network, version: str) -> None:
 
 def acknowledges_not(net: Network, stack: ExitStack) -> None:
     """Who does not acknowledge gets no more; what it makes up frees nothing."""
-    mute = Subscriber(net.bridges[1], 2, stack)
+    mute = Subscriber(net.ports[1], 2, stack)
     assert mute.answer[1][1] == 0
     mute.subscribe("mute")
     for text in "12345":
@@ -165,7 +130,7 @@ def acknowledges_not(net: Network, stack: ExitStack) -> None:
     mute.say(0x40, b"\0\2")
     assert mute.came() == [3]
     mute.stream.shutdown(socket.SHUT_RDWR)
-    none = Subscriber(net.bridges[1], 0, stack)
+    none = Subscriber(net.ports[1], 0, stack)
     assert none.answer[1][1] == 0x82 and none.file.read(1) == b"", none.answer
 
 
@@ -198,7 +163,7 @@ def comes_back(net: Network, version: str) -> None:
 
 def keeps_sessions(net: Network, stack: ExitStack) -> None:
     """Sessions without connection are there or not as CONNACK says, and everybody has a share."""
-    port = net.bridges[1]
+    port = net.ports[1]
 
     def comes(name: str, expiry: int = 600, **options: str) -> Subscriber:
         return Subscriber(port, 9, stack, name, expiry, **options)
@@ -244,7 +209,7 @@ def check(onym: str, stack: ExitStack) -> None:
         last = net.listen(f"last-{version}", 1, *of, "-t", "will")
         will = ["--will-topic", "will", "--will-payload", version]
         client, said = net.start(
-            f"dying-{version}", *LINES, "mosquitto_sub", "-p", str(net.bridges[0]), "-d", *of, *will, "-t", "x"
+            f"dying-{version}", *LINES, "mosquitto_sub", "-p", str(net.ports[0]), "-d", *of, *will, "-t", "x"
         )
         until(lambda said=said: "Subscribed" in said.read_text(), "who dies is there")
         client.kill()
@@ -263,14 +228,12 @@ def check(onym: str, stack: ExitStack) -> None:
 
     until(hears_it, f"{path}: {heard.read_text()}")
     # What is no MQTT ends its connection, and no other.
-    with socket.create_connection(("127.0.0.1", net.bridges[0]), PATIENCE) as stranger:
+    with socket.create_connection(("127.0.0.1", net.ports[0]), PATIENCE) as stranger:
         stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
         assert stranger.recv(100)[4:] == b""
     net.say(0, "-t", "house/roof", "-m", "still")
     net.hears(exact, "house/roof still")
-    net.programs["bridge1"].terminate()
-    net.programs["bridge1"].wait(PATIENCE)
-    told = (net.folder / "bridge1").read_text()
+    told = net.ended(1)
     assert "0 publications dropped for slow clients, 4 not acknowledged" in told, told
     print("MQTT clients of two bridges hear each other, in both versions")
 
