@@ -66,6 +66,8 @@ pub struct Config {
     pub retained_octets_max: usize,
     /// Octets of them that an application may be told and not have taken.
     pub reader_octets_max: usize,
+    /// How long a publisher waits at a stretch for who is behind, where it wants that; zero: not.
+    pub hold: Duration,
     /// Whether a topology manager tells nodes ways round their links, for when these are lost.
     pub backups: bool,
     /// The label of the domain, where there are others.
@@ -97,6 +99,7 @@ impl Config {
             cache_octets_max: 16 << 20,
             retained_octets_max: 16 << 20,
             reader_octets_max: 4 << 20,
+            hold: dispatcher::HOLD,
             backups: false,
             domain: None,
             federation_key: None,
@@ -238,6 +241,7 @@ impl ControlPlane {
             cache_octets_max: config.cache_octets_max,
             retained_octets_max: config.retained_octets_max,
             reader_octets_max: config.reader_octets_max,
+            hold: config.hold,
             keep_alive: config.lease / 3,
             held_max: config.limits.room(),
             shards: config.shards,

@@ -107,6 +107,9 @@ pub struct Keep {
     pub deadline_ms: u32,
     /// What an application that is behind in several items is told first: 0 to 7.
     pub priority: u8,
+    /// Its publisher waits for applications of its node that are behind, instead of their losing the
+    /// oldest (P-93).
+    pub waits: bool,
 }
 
 impl From<u64> for Keep {

@@ -24,6 +24,7 @@ mod share;
 mod source;
 mod tell;
 mod terms;
+mod waits;
 mod words;
 
 pub use crate::counters::Counters;
@@ -61,9 +62,13 @@ use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 use terms::Terms;
+use waits::Waits;
 
 /// Links that a publication may travel beyond the depth of its tree.
 pub const SPARE_HOPS: u8 = 1;
+
+/// How long a publisher that wants to waits at a stretch for who is behind, usually.
+pub const HOLD: Duration = Duration::from_millis(250);
 
 /// Settings of a dispatcher.
 #[derive(Debug, Clone)]
@@ -90,6 +95,8 @@ pub struct Config {
     pub retained_octets_max: usize,
     /// Octets of what is retained that an application may be told and not have taken.
     pub reader_octets_max: usize,
+    /// How long a publisher waits at a stretch for who is behind, where it wants that; zero: not.
+    pub hold: Duration,
     /// Links that a publication may travel beyond the depth of its tree.
     pub spare_hops: u8,
     /// Bounds of fragmentation.
@@ -114,6 +121,7 @@ impl Config {
             cache_octets_max: 16 << 20,
             retained_octets_max: 16 << 20,
             reader_octets_max: 4 << 20,
+            hold: HOLD,
             spare_hops: SPARE_HOPS,
             fragments: FragmentLimits::default(),
             shards: 1,
@@ -139,7 +147,7 @@ struct Publisher {
 
 impl Publisher {
     const fn new(app: AppId) -> Self {
-        let terms = Terms { depth: 0, lifetime: None, deadline: None, priority: 0 };
+        let terms = Terms { depth: 0, lifetime: None, deadline: None, priority: 0, waits: false };
         Self { app, is_started: false, is_installed: false, terms, is_open: false }
     }
 }
@@ -242,6 +250,8 @@ pub struct Dispatcher {
     retained: Retained,
     /// How far applications are in what is retained.
     readers: Readers,
+    /// Publishers that wait for some of them.
+    waits: Waits,
     /// Lanes to shards have no room.
     is_full: bool,
     /// What was said for a late subscriber, to be said once more then.
@@ -338,6 +348,7 @@ impl Dispatcher {
             keeps: false,
             retained: Retained::new(config.retained_octets_max),
             readers: Readers::new(config.reader_octets_max),
+            waits: Waits::default(),
             is_full: false,
             again: VecDeque::new(),
             publication_number: first_number(config.node, config.boot),
@@ -434,7 +445,7 @@ impl Dispatcher {
         }
         self.fragments_timeout(now, out);
         self.late_again(now, out);
-        self.retained.expire(now);
+        self.waits_timeout(now, out);
         self.caches_timeout(now, out);
         self.tell_overdue(now, out);
     }
@@ -450,6 +461,7 @@ impl Dispatcher {
             self.leaving.due(),
             self.children.next_timeout(),
             self.retained.next_timeout(),
+            self.waits.next_timeout(),
             self.reassembly.next_timeout(),
             self.repair.next_timeout(),
             self.cache.next_timeout(),

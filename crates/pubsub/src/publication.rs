@@ -118,6 +118,9 @@ pub enum Event {
     /// No event: its shell says when the application has taken everything before
     /// ([`ControlPlane::took`](crate::ControlPlane::took)).
     Mark,
+    /// No event: its shell reads nothing from the application until as many of these took that back
+    /// as asked for it (P-93).
+    Wait(bool),
     /// A publication.
     Data {
         /// The id, of those of the item, that was subscribed.

@@ -85,6 +85,8 @@ struct Slot {
     node: Option<Node>,
     due: Tick,
     events: BTreeMap<AppId, VecDeque<Event>>,
+    /// For how many histories applications wait for who is behind.
+    pauses: BTreeMap<AppId, u32>,
     faces: Vec<usize>,
     costs: Costs,
     /// Until when it works.
@@ -97,6 +99,12 @@ struct Slot {
 }
 
 impl Slot {
+    fn resume(&mut self, app: AppId) {
+        if let Some(pauses) = self.pauses.get_mut(&app) {
+            *pauses -= 1;
+        }
+    }
+
     fn spend(&mut self, work: Work, times: u64, began: Option<(Meter, u64)>) {
         if let Some((meter, began)) = began
             && let Some((all, units)) = self.spent.get_mut(work as usize)
@@ -171,6 +179,7 @@ impl PushNetwork {
             node,
             due: self.now,
             events,
+            pauses: BTreeMap::new(),
             faces,
             costs: Costs::default(),
             busy: self.now,
@@ -243,6 +252,7 @@ impl PushNetwork {
         let slot = &mut self.slots[node];
         slot.node = None;
         slot.events.clear();
+        slot.pauses.clear();
         (slot.next, slot.debt, slot.has_next) = (Output::default(), Duration::ZERO, false);
     }
 
@@ -306,13 +316,14 @@ impl PushNetwork {
         let mut marks = Vec::new();
         for (to, event) in output.events.drain(..) {
             for app in to.apps() {
-                if event == Event::Mark && self.news.is_some() {
-                    marks.push(*app);
-                    continue;
-                }
-                match &mut self.news {
-                    Some(news) => news.push((at, node, *app, event.clone())),
-                    None => slot.events.entry(*app).or_default().push_back(event.clone()),
+                match (&event, &mut self.news) {
+                    (Event::Mark, Some(_)) => marks.push(*app),
+                    (Event::Wait(true), _) => *slot.pauses.entry(*app).or_default() += 1,
+                    (Event::Wait(false), _) => slot.resume(*app),
+                    (_, Some(news)) => news.push((at, node, *app, event.clone())),
+                    (_, None) => {
+                        slot.events.entry(*app).or_default().push_back(event.clone());
+                    }
                 }
             }
         }
@@ -344,6 +355,12 @@ impl PushNetwork {
         self.with(node, Work::Publication, 1, |n, now, out| Some(n.publish(now, app, data, out)))
     }
 
+    /// Whether the node reads nothing from an application now, which waits for who is behind.
+    #[must_use]
+    pub fn is_paused(&self, node: usize, app: AppId) -> bool {
+        self.slots[node].pauses.get(&app).is_some_and(|pauses| *pauses > 0)
+    }
+
     /// An application has the last publications of an item of its own retained.
     pub fn retain(&mut self, node: usize, app: AppId, tag: u64, id: &Id, keep: impl Into<Keep>) {
         let keep = keep.into();
@@ -354,6 +371,7 @@ impl PushNetwork {
     pub fn disconnect(&mut self, node: usize, app: AppId) {
         self.with(node, Work::Free, 1, |n, now, out| n.disconnect(now, app, out));
         self.slots[node].events.remove(&app);
+        self.slots[node].pauses.remove(&app);
     }
 
     /// The next event of an application, which has taken what was before it.

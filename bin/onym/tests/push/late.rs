@@ -98,6 +98,7 @@ fn what_is_retained_for_a_second_is_forgotten_then() {
     let told = place.json(&["explain", "--push", "/1/2"]);
     let wanted = serde_json::json!({
         "publications": 0, "most": 3, "lifetime_ms": 1000, "deadline_ms": null, "priority": 0,
+        "waits": false,
     });
     assert_eq!(told["here"]["retained"], wanted);
     let told = place.run(&["explain", "--push", "/1/2"]).out;

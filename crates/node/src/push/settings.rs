@@ -74,6 +74,7 @@ impl Settings {
             retained_octets_max: config.retained_bytes_max,
             // With what is left of a mark, less than what holds others back.
             reader_octets_max: (config.app_queue_bytes_max / 2).min(HOLD_AT / 2),
+            hold: Duration::from_millis(config.hold_ms),
             backups: config.backups,
             domain: config.domain.parse().ok(),
             federation_key: key_of(&config.domain_key),

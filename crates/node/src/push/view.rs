@@ -278,6 +278,7 @@ impl PushThread {
                 "route": view.route.as_ref().map(route_json),
                 "hops": view.hops,
                 "behind": (!view.publishers.is_empty()).then_some(match view.retained {
+                    Some(view) if view.waits => "publishers wait, then the oldest goes",
                     Some(_) => "the oldest goes",
                     None => "publishers wait",
                 }),
@@ -285,7 +286,7 @@ impl PushThread {
                     "publications": view.publications, "most": view.most,
                     "lifetime_ms": view.lifetime.map(|lifetime| lifetime.as_millis()),
                     "deadline_ms": view.deadline.map(|deadline| deadline.as_millis()),
-                    "priority": view.priority,
+                    "priority": view.priority, "waits": view.waits,
                 })),
             })),
             "graph": graph.map(|(of, view)| self.vertex_json(of, &view)),
@@ -302,6 +303,7 @@ fn retained_json(view: &RetainedView) -> Value {
         "evicted": view.evicted, "expired": view.expired, "overdue": view.overdue,
         "told": view.told, "replayed": view.replayed, "unsent": view.unsent,
         "lagging": view.lagging, "replays": view.replays,
+        "waiting": view.waiting, "in_vain": view.in_vain,
     })
 }
 

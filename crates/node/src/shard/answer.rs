@@ -107,6 +107,8 @@ impl Shard {
             Event::Missed(count) => return push.own.missed(Whose::App(app), count),
             Event::NoRoom(count) => return push.own.no_room(app, count),
             Event::Mark => return push.own.mark(app),
+            Event::Wait(true) => return push.pause(io, app),
+            Event::Wait(false) => return push.resume(io, app),
             Event::StartPublish(id) => {
                 if let Some(app) = &mut face.state.app {
                     app.refused = None;

@@ -27,8 +27,9 @@ pub(crate) struct AppSide {
     pub(super) number: Option<AppId>,
     /// A publication of which pieces are still to come.
     pub(super) partial: Option<Partial>,
-    /// So many changes of what it retains are not settled yet: it is not read.
-    pub(super) settling: u32,
+    /// For so many reasons it is not read: changes of what it retains that are not settled yet, and
+    /// histories in which it waits for who is behind.
+    pub(super) pauses: u32,
     /// The refusal told last without a tag.
     pub(super) refused: Option<(Id, Status, Tick)>,
     /// Publications that it did not get and was not told of.

@@ -28,15 +28,21 @@ impl PushSide {
         }
         // Behind its publications that were passed to the push thread.
         self.send_up(Up::Settled(app), 0);
+        self.pause(io, app);
+    }
+
+    /// The application is not read, for one reason more: such a change, or a history in which it waits
+    /// for who is behind (P-93).
+    pub(super) fn pause(&mut self, io: &mut Io, app: AppId) {
         if let Some(app) = self.app_mut(io, app) {
-            app.settling += 1;
+            app.pauses += 1;
         }
     }
 
-    /// All shards have delivered what the application published before one such change.
-    pub(super) fn release(&mut self, io: &mut Io, app: AppId) {
+    /// One of these reasons is none any more.
+    pub(super) fn resume(&mut self, io: &mut Io, app: AppId) {
         if let Some(app) = self.app_mut(io, app) {
-            app.settling = app.settling.saturating_sub(1);
+            app.pauses = app.pauses.saturating_sub(1);
         }
     }
 
@@ -80,13 +86,13 @@ impl Shard {
     }
 
     /// Whether what the face in `slot` brings has to wait: for a face that holds back, for room in
-    /// the lanes that its last message took, or until what it published is settled.
+    /// the lanes that its last message took, or until nothing pauses its application.
     pub(super) fn is_blocked(&mut self, io: &mut Io, slot: Slot) -> bool {
         let Some(push) = &mut self.push else { return false };
         let Some(face) = io.faces.peek(slot) else { return !push.is_free() };
         let targets = face.state.targets;
-        let is_settling = || face.state.app.as_ref().is_some_and(|app| app.settling > 0);
-        !push.is_free() || is_settling() || targets != 0 && push.full() & targets != 0
+        let is_paused = || face.state.app.as_ref().is_some_and(|app| app.pauses > 0);
+        !push.is_free() || is_paused() || targets != 0 && push.full() & targets != 0
     }
 
     /// Notes that a face is put aside until the push half has room; whether there is one.

@@ -125,6 +125,7 @@ impl Shard {
                     lifetime_ms: message.lifetime_ms,
                     deadline_ms: message.deadline_ms,
                     priority: message.priority,
+                    waits: message.waits,
                 };
                 face.state.targets |= push.up_bit();
                 push.send_up(Up::Retain { app: number, tag, id, keep }, 0);

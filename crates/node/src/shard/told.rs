@@ -63,7 +63,7 @@ impl Shard {
             }
             Down::Answer(answer) => self.tell_answer(io, answer),
             Down::Done(done) => push.fib.done(done),
-            Down::Release(app) => push.release(io, app),
+            Down::Release(app) => push.resume(io, app),
         }
     }
 

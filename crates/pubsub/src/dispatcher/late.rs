@@ -77,7 +77,8 @@ impl Dispatcher {
         let Some(at) = entry.publishers.iter().position(|p| p.app == app) else {
             return Status::NOT_THERE;
         };
-        let Some(terms) = Terms::wanted(keep) else { return Status::FULL };
+        let Some(mut terms) = Terms::wanted(keep) else { return Status::FULL };
+        terms.waits &= !self.config.hold.is_zero();
         let before = std::mem::replace(&mut entry.publishers[at].terms, terms);
         self.keeps = true;
         if at == 0 && !self.open_first(&key, out) {
@@ -125,6 +126,7 @@ impl Dispatcher {
         self.retained.name(&source, &aliases);
         (first.is_installed, first.is_open) = (true, true);
         out.delta(Delta::Retains(key.clone(), first.app, true));
+        self.look(&source, out);
         true
     }
 
@@ -164,10 +166,12 @@ impl Dispatcher {
         let mut ids = Aliases::from_elem(data.id.clone(), 1);
         ids.extend(way.ids.iter().filter(|id| **id != data.id).cloned());
         let source = self.retained.own(&data.id);
+        let mut is_over = false;
         if let (Some(source), Place::Number(_, number)) = (&source, place) {
             let payload = Arc::clone(&payload);
             let told = self.retained.push(now, source, place, ids.clone(), payload);
-            way.retained = told.map(|told| as_told(data.strategy, told, number));
+            way.retained = told.map(|(told, _)| as_told(data.strategy, told, number));
+            is_over = told.is_some_and(|(_, is_over)| is_over);
         }
         let mut frames = 0;
         if data.strategy != Strategy::NODE_LOCAL {
@@ -181,6 +185,9 @@ impl Dispatcher {
         }
         self.counters.sent += u64::from(frames > 0);
         let local = self.tell_data(source.as_ref(), &ids, &payload, Some(app), out);
+        if let Some(source) = source.filter(|_| is_over) {
+            self.wait_for_readers(now, &source, out);
+        }
         Ok(Published { frames, local, handout: None })
     }
 
@@ -188,6 +195,7 @@ impl Dispatcher {
     fn end_history(&mut self, source: &Source, out: &mut Outbox) {
         self.finish_all(source, out);
         self.retained.remove(source);
+        self.look(source, out);
     }
 
     /// What word of how far an item is says of what is retained of it.
@@ -215,7 +223,8 @@ impl Dispatcher {
     #[must_use]
     pub fn retained(&self) -> super::RetainedView {
         let (lagging, replays) = (self.readers.lags(), self.repair.replays());
-        super::RetainedView { lagging, replays, ..self.retained.view() }
+        let (waiting, in_vain) = (self.waits.held().count(), self.waits.in_vain);
+        super::RetainedView { lagging, replays, waiting, in_vain, ..self.retained.view() }
     }
 
     /// Whether lanes to shards have no room: then no history goes on.
@@ -274,7 +283,7 @@ impl Dispatcher {
         let source = Source::Own(replay.item.clone());
         let history = self.retained.get(&source).filter(|h| h.stream == replay.stream);
         let found = history.and_then(|history| {
-            replay.at = replay.at.max(history.popped());
+            replay.at = replay.at.max(history.start());
             let is_left = replay.at < replay.end;
             let entry = history.entry(replay.at).filter(|_| is_left)?.clone();
             let ahead = u32::try_from(replay.at - history.popped()).ok()?;

@@ -24,7 +24,7 @@ impl Dispatcher {
             self.leaving.push(now, app, held);
         }
         self.leave_on(now, out);
-        self.readers.forget(app);
+        self.forget_reader(app, out);
         out.forget(app);
     }
 
@@ -83,7 +83,7 @@ impl Dispatcher {
         let Some(strategy) = of else { return };
         let is_last = self.remove_held(now, held, &full, app, out) == Some(true);
         // What came for what it still held is not for it.
-        self.readers.forget(app);
+        self.forget_reader(app, out);
         if !is_last || !strategy.has_rendezvous() {
             return;
         }

@@ -7,6 +7,7 @@
 use super::Dispatcher;
 use super::retained::{Entry, Gap};
 use super::source::{Holder, Source};
+use super::terms::Terms;
 use crate::data::names_above;
 use crate::publication::{AppId, Event, Outbox};
 use onym_wire::push::Id;
@@ -28,6 +29,8 @@ pub(super) struct Readers {
     apps: BTreeMap<AppId, Reader>,
     /// Histories in which they lag.
     lags: usize,
+    /// Those for which publishers wait, by history (P-93).
+    waited: BTreeSet<(Source, AppId)>,
 }
 
 #[derive(Debug, Default)]
@@ -39,6 +42,8 @@ struct Reader {
     lags: BTreeMap<Source, Lag>,
     /// Those of items with a priority.
     urgent: BTreeSet<(u8, Source)>,
+    /// A publisher waited for it in vain: none does until it has caught up in all histories.
+    is_slow: bool,
 }
 
 impl Reader {
@@ -70,6 +75,22 @@ struct Lag {
     passes: Vec<Pass>,
     /// It was told something.
     is_begun: bool,
+    /// The publisher waits for it.
+    is_waited: bool,
+}
+
+impl Lag {
+    /// Of an application that had everything until now.
+    fn beginning(at: u64, terms: Terms) -> Self {
+        let Terms { priority, waits: is_waited, .. } = terms;
+        let (late, passes) = (Vec::new(), Vec::new());
+        Self { priority, at, since: at, late, passes, is_begun: true, is_waited }
+    }
+
+    /// Where the first publication stands that its application may still be told.
+    fn needs(&self) -> u64 {
+        self.passes.iter().map(|pass| pass.at).fold(self.at, u64::min)
+    }
 }
 
 /// What a subscription gets of a history that its application was past.
@@ -90,14 +111,58 @@ enum Step {
 
 impl Readers {
     pub(super) const fn new(window: usize) -> Self {
-        Self { window, apps: BTreeMap::new(), lags: 0 }
+        Self { window, apps: BTreeMap::new(), lags: 0, waited: BTreeSet::new() }
     }
 
-    /// An application is gone.
-    pub(super) fn forget(&mut self, app: AppId) {
+    /// An application is gone; the histories in which it was waited for.
+    pub(super) fn forget(&mut self, app: AppId) -> Vec<Source> {
+        let waited = self.not_waited(app);
         if let Some(reader) = self.apps.remove(&app) {
             self.lags -= reader.lags.len();
         }
+        waited
+    }
+
+    /// Where the first publication of a history stands that its publisher waits with.
+    pub(super) fn slowest(&self, source: &Source) -> Option<u64> {
+        self.waited_in(source).map(|(_, needs)| needs).min()
+    }
+
+    /// Nobody waits any more for those who are to be told what was before `first`; the histories in
+    /// which they were waited for.
+    pub(super) fn give_up(&mut self, source: &Source, first: u64) -> Vec<Source> {
+        let slow = self.waited_in(source).filter(|(_, needs)| *needs < first);
+        let slow: Vec<AppId> = slow.map(|(app, _)| app).collect();
+        let mut waited = Vec::new();
+        for app in slow {
+            waited.extend(self.not_waited(app));
+            if let Some(reader) = self.apps.get_mut(&app) {
+                reader.is_slow = true;
+            }
+        }
+        waited
+    }
+
+    /// Those for whom the publisher of a history waits, and what each needs of it.
+    fn waited_in(&self, source: &Source) -> impl Iterator<Item = (AppId, u64)> {
+        let [from, to] = [0, u64::MAX].map(|app| (source.clone(), AppId(app)));
+        let apps = self.waited.range(from..=to).map(|(_, app)| *app);
+        apps.filter_map(|app| Some((app, self.apps.get(&app)?.lags.get(source)?.needs())))
+    }
+
+    fn not_waited(&mut self, app: AppId) -> Vec<Source> {
+        let lags = self.apps.get_mut(&app).map(|reader| &mut reader.lags);
+        let waited = lags.into_iter().flatten().filter(|(_, lag)| lag.is_waited);
+        let waited: Vec<Source> = waited
+            .map(|(source, lag)| {
+                lag.is_waited = false;
+                source.clone()
+            })
+            .collect();
+        for source in &waited {
+            self.waited.remove(&(source.clone(), app));
+        }
+        waited
     }
 
     /// Histories in which an application lags, over all.
@@ -109,13 +174,27 @@ impl Readers {
         self.lags > 0 && self.apps.get(&app).is_some_and(|r| r.lags.contains_key(source))
     }
 
-    fn lag(&mut self, app: AppId, source: &Source, lag: Lag) {
+    fn lag(&mut self, app: AppId, source: &Source, mut lag: Lag) {
         let reader = self.apps.entry(app).or_default();
+        lag.is_waited &= !reader.is_slow;
+        if lag.is_waited {
+            self.waited.insert((source.clone(), app));
+        }
         if lag.priority > 0 {
             reader.urgent.insert((lag.priority, source.clone()));
         }
         if reader.lags.insert(source.clone(), lag).is_none() {
             self.lags += 1;
+        }
+    }
+
+    /// An application is at the end of a history, and lags there no more.
+    fn caught_up(&mut self, app: AppId, source: &Source, lag: &Lag) {
+        if lag.is_waited {
+            self.waited.remove(&(source.clone(), app));
+        }
+        if let Some(reader) = self.apps.get_mut(&app) {
+            reader.is_slow &= !reader.lags.is_empty();
         }
     }
 
@@ -145,8 +224,8 @@ impl Dispatcher {
         }
         for source in self.retained.find(name) {
             let Some(history) = self.retained.get(&source) else { continue };
-            let (first, end) = (history.popped(), history.end());
-            let priority = history.terms.priority;
+            let (first, end) = (history.start(), history.end());
+            let Terms { priority, waits: is_waited, .. } = history.terms;
             if history.holder == Holder::App(app) {
                 continue;
             }
@@ -161,7 +240,7 @@ impl Dispatcher {
             } else if self.readers.lags < LAGS_MAX {
                 let (late, passes) = (vec![name.clone()], Vec::new());
                 let (at, since, is_begun) = (first, end, false);
-                let lag = Lag { priority, at, since, late, passes, is_begun };
+                let lag = Lag { priority, at, since, late, passes, is_begun, is_waited };
                 self.readers.lag(app, &source, lag);
             } else if end > first {
                 out.tell(app, Event::NoRoom(end - first));
@@ -174,7 +253,12 @@ impl Dispatcher {
     pub(crate) fn took(&mut self, app: AppId, out: &mut Outbox) {
         let Some(reader) = self.readers.apps.get_mut(&app) else { return };
         (reader.is_marked, reader.told) = (false, std::mem::take(&mut reader.behind));
+        let held = self.waits.held().filter(|source| reader.lags.contains_key(source));
+        let held: Vec<Source> = held.cloned().collect();
         self.read_on(app, out);
+        for source in held {
+            self.look(&source, out);
+        }
     }
 
     /// Tells an application as much as its window takes of the histories in which it lags.
@@ -183,7 +267,9 @@ impl Dispatcher {
             let next = self.readers.apps.get_mut(&app).and_then(Reader::pop);
             let Some((source, mut lag)) = next else { break };
             self.readers.lags -= 1;
-            if !self.read(app, &source, &mut lag, out) {
+            if self.read(app, &source, &mut lag, out) {
+                self.readers.caught_up(app, &source, &lag);
+            } else {
                 self.readers.lag(app, &source, lag);
             }
         }
@@ -207,6 +293,7 @@ impl Dispatcher {
         let lag = self.readers.apps.get_mut(&app).and_then(|r| r.remove(source));
         let Some(mut lag) = lag else { return };
         self.readers.lags -= 1;
+        self.readers.caught_up(app, source, &lag);
         loop {
             match self.step(app, source, &mut lag, out) {
                 Step::Told(octets) => self.readers.note(app, octets, out),
@@ -329,19 +416,17 @@ impl Dispatcher {
         let history = source.and_then(|source| self.retained.get(source));
         // None: it found no room in the history.
         let history = history.filter(|history| history.ends_with(payload));
-        let last = history.map(|history| (history.end() - 1, history.terms.priority));
+        let last = history.map(|history| (history.end() - 1, history.terms));
         let who = self.who(ids, except, None);
         let count = who.len();
         for (app, id) in who {
             match (source, last) {
-                (Some(source), Some((at, priority))) => {
+                (Some(source), Some((at, terms))) => {
                     if self.readers.is_behind(app, source) {
                         continue;
                     }
                     if !self.readers.has_room(app) && self.readers.lags < LAGS_MAX {
-                        let (late, passes) = (Vec::new(), Vec::new());
-                        let lag = Lag { priority, at, since: at, late, passes, is_begun: true };
-                        self.readers.lag(app, source, lag);
+                        self.readers.lag(app, source, Lag::beginning(at, terms));
                         continue;
                     }
                 }

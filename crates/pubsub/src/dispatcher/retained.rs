@@ -94,6 +94,17 @@ impl History {
         self.popped
     }
 
+    /// Entries beyond those that its publisher wants to be retained: who is behind needs them, and
+    /// whoever comes later does not get them (P-93).
+    fn excess(&self) -> u64 {
+        (self.entries.len() as u64).saturating_sub(self.terms.depth.into())
+    }
+
+    /// Where the first one stands that who comes later gets.
+    pub(super) fn start(&self) -> u64 {
+        self.popped + self.excess()
+    }
+
     /// Where the next one will stand.
     pub(super) fn end(&self) -> u64 {
         self.popped + self.entries.len() as u64
@@ -116,16 +127,18 @@ impl History {
 
     /// What its publications say of it: how many are retained, and the number of the first.
     pub(super) fn told(&self) -> Told {
-        let Terms { depth, lifetime, deadline, priority } = self.terms;
+        let Terms { depth, lifetime, deadline, priority, .. } = self.terms;
+        let first = self.first.wrapping_add(u32::try_from(self.excess()).unwrap_or(u32::MAX));
         let ms = |time: Option<Duration>| time.map_or(0, milliseconds);
         let deadline_ms = u32::try_from(ms(deadline)).unwrap_or(u32::MAX);
-        Told { depth, first: self.first, lifetime_ms: ms(lifetime), deadline_ms, priority }
+        Told { depth, first, lifetime_ms: ms(lifetime), deadline_ms, priority }
     }
 
     /// What is retained of it, for people.
     pub(super) fn view(&self) -> HistoryView {
-        let Terms { depth: most, lifetime, deadline, priority } = self.terms;
-        HistoryView { publications: self.entries.len(), most, lifetime, deadline, priority }
+        let Terms { depth: most, lifetime, deadline, priority, waits } = self.terms;
+        let publications = self.entries.len();
+        HistoryView { publications, most, lifetime, deadline, priority, waits }
     }
 }
 
@@ -153,6 +166,8 @@ pub struct HistoryView {
     pub deadline: Option<Duration>,
     /// What an application that is behind in several items is told first.
     pub priority: u8,
+    /// Its publisher waits for applications of this node that are behind.
+    pub waits: bool,
 }
 
 /// What is retained, for the status.
@@ -184,6 +199,10 @@ pub struct RetainedView {
     pub lagging: usize,
     /// Subscribers at other nodes to whom a history is on its way, for each history.
     pub replays: usize,
+    /// Histories of which the publisher waits for who is behind.
+    pub waiting: usize,
+    /// How often one waited in vain.
+    pub in_vain: u64,
 }
 
 /// The publications that are retained.
@@ -245,6 +264,8 @@ impl Retained {
             unsent: self.unsent,
             lagging: 0,
             replays: 0,
+            waiting: 0,
+            in_vain: 0,
         }
     }
 
@@ -270,7 +291,9 @@ impl Retained {
         if let Some(history) = self.histories.get_mut(&source) {
             history.terms = terms;
         }
-        self.trim(&source);
+        if !terms.waits {
+            self.trim(&source, None);
+        }
         true
     }
 
@@ -294,7 +317,8 @@ impl Retained {
         }
     }
 
-    /// Retains a publication of this node with its number; what its frames say.
+    /// Retains a publication of this node with its number; what its frames say, and whether it is one
+    /// too many for an item whose publisher waits: then there is something to be forgotten.
     pub(super) fn push(
         &mut self,
         now: Tick,
@@ -302,7 +326,7 @@ impl Retained {
         place: Place,
         ids: Aliases,
         payload: Arc<[u8]>,
-    ) -> Option<Told> {
+    ) -> Option<(Told, bool)> {
         let Place::Number(stream, number) = place else { return None };
         let history = self.histories.get(source)?;
         let is_next = history.stream == stream && history.next == number;
@@ -314,7 +338,8 @@ impl Retained {
         let Terms { lifetime, deadline, .. } = history.terms;
         self.promises.came(now, source, deadline);
         self.add(source, ids, payload, lifetime.map(|lifetime| now + lifetime));
-        self.histories.get(source).map(History::told)
+        let history = self.histories.get(source)?;
+        Some((history.told(), history.terms.waits && self.is_over(source, history)))
     }
 
     /// A publication of another node came, or word of how far it is: how many before it never came,
@@ -371,14 +396,16 @@ impl Retained {
         self.add(&source, ids, payload, until);
     }
 
-    /// Forgets what is too old.
-    pub(super) fn expire(&mut self, now: Tick) {
+    /// Forgets what is too old; whether something was.
+    pub(super) fn expire(&mut self, now: Tick) -> bool {
+        let before = self.expired;
         while let Some((_, source)) = self.due.first().filter(|(due, _)| *due <= now).cloned() {
             self.expired += 1;
             if !self.pop(&source) {
                 self.due.pop_first();
             }
         }
+        self.expired > before
     }
 
     /// When something is too old, or does not come in time.
@@ -484,7 +511,9 @@ impl Retained {
         }
         let gap = std::mem::take(&mut history.gap);
         history.entries.push_back(Entry { ids, payload, gap, until, serial });
-        self.trim(source);
+        if !history.terms.waits {
+            self.trim(source, None);
+        }
         self.plan(source);
     }
 
@@ -495,10 +524,28 @@ impl Retained {
         self.pop(&source)
     }
 
-    fn trim(&mut self, source: &Source) {
-        let is_long =
-            |history: &History| history.entries.len() as u64 > u64::from(history.terms.depth);
-        while self.histories.get(source).is_some_and(is_long) && self.pop(source) {}
+    /// Whether a history has more than it may. Where the publisher waits, that is so before there is
+    /// no room at all, for what is on its way when it begins to wait.
+    fn is_over(&self, source: &Source, history: &History) -> bool {
+        let is_near = || self.shares.octets() > self.octets_max / 4 * 3;
+        let has_some = || history.terms.waits && history.entries.len() > 1;
+        history.excess() > 0 || has_some() && is_near() && self.shares.oldest() == Some(source)
+    }
+
+    /// Forgets what a history has more than it may, but nothing from `kept` on; whether it still has
+    /// too much.
+    pub(super) fn trim(&mut self, source: &Source, kept: Option<u64>) -> bool {
+        while let Some(history) = self.histories.get(source) {
+            if !self.is_over(source, history) {
+                return false;
+            }
+            if kept.is_some_and(|kept| kept <= history.popped) {
+                return true;
+            }
+            self.evicted += u64::from(history.excess() == 0);
+            self.pop(source);
+        }
+        false
     }
 
     fn clear(&mut self, source: &Source) {

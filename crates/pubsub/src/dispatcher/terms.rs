@@ -25,6 +25,8 @@ pub(super) struct Terms {
     pub(super) deadline: Option<Duration>,
     /// What an application that is behind in several items is told first.
     pub(super) priority: u8,
+    /// Its publisher waits for who is behind (P-93).
+    pub(super) waits: bool,
 }
 
 impl Terms {
@@ -33,9 +35,9 @@ impl Terms {
         let depth = u32::try_from(keep.count).ok().filter(|depth| *depth <= DEPTH_MAX)?;
         let (lifetime, deadline) = (time(keep.lifetime_ms), time(keep.deadline_ms.into()));
         let is_long = |time: Option<Duration>| time.is_some_and(|time| time > LIFETIME_MAX);
-        let priority = keep.priority;
+        let Keep { priority, waits, .. } = keep;
         let is_fit = !is_long(lifetime) && !is_long(deadline) && priority <= PRIORITY_MAX;
-        is_fit.then_some(Self { depth, lifetime, deadline, priority })
+        is_fit.then_some(Self { depth, lifetime, deadline, priority, waits })
     }
 
     /// What the frames of an item of another node say.
@@ -46,6 +48,8 @@ impl Terms {
             lifetime: None,
             deadline: time(told.deadline_ms.into()).map(|time| time.min(LIFETIME_MAX)),
             priority: told.priority.min(PRIORITY_MAX),
+            // Its publisher does not hear of readers here.
+            waits: false,
         }
     }
 }
@@ -99,8 +103,8 @@ mod tests {
 
     #[test]
     fn more_than_there_may_be_is_refused() {
-        let keep =
-            Keep { count: 65_535, lifetime_ms: 3_600_000, deadline_ms: 3_600_000, priority: 7 };
+        let (lifetime_ms, deadline_ms, priority) = (3_600_000, 3_600_000, 7);
+        let keep = Keep { count: 65_535, lifetime_ms, deadline_ms, priority, waits: true };
         assert!(Terms::wanted(keep).is_some());
         for refused in [
             Keep { count: 65_536, ..keep },

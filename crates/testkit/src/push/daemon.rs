@@ -333,9 +333,10 @@ impl Runner {
         }
         if word == "retain" {
             let id = an_id(line.word(2, "an id")?)?;
-            let Keep { count: number, lifetime_ms, deadline_ms, priority } = keep(line)?;
+            let Keep { count: number, lifetime_ms, deadline_ms, priority, waits } = keep(line)?;
             let (id, retain) = (id.octets(), Message::new(kind::RETAIN, tag));
-            let request = Message { id, number, lifetime_ms, deadline_ms, priority, ..retain };
+            let terms = Message { lifetime_ms, deadline_ms, priority, waits, ..retain };
+            let request = Message { id, number, ..terms };
             return self.ask(name, tag, &request, line);
         }
         let kind = KINDS.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind);

@@ -88,6 +88,7 @@ impl Runner {
             }
         }
         let lease: Option<u64> = line.option("lease")?;
+        let hold: Option<u64> = line.option("hold")?;
         let frame: Option<usize> = line.option("frame")?;
         let ids: Option<usize> = line.option("ids-max")?;
         let fill: Option<u32> = line.option("fill")?;
@@ -107,6 +108,7 @@ impl Runner {
                 config.backups = line.options.contains_key("backups");
                 config.federation_key.clone_from(&between);
                 config.lease = lease.map_or(config.lease, Duration::from_millis);
+                config.hold = hold.map_or(config.hold, Duration::from_millis);
                 config.frame_max = frame.unwrap_or(config.frame_max);
                 config.limits.ids_max = ids.unwrap_or(config.limits.ids_max);
                 config.forwarder.fill_max = fill.unwrap_or(config.forwarder.fill_max);
@@ -214,6 +216,7 @@ pub(super) fn show(event: &Event) -> String {
         Event::Missed(count) | Event::NoRoom(count) => format!("missed {count}"),
         Event::Overdue { id, .. } => format!("overdue {id}"),
         Event::Mark => "mark".into(),
+        Event::Wait(is_paused) => format!("wait {is_paused}"),
         Event::Data { id, payload, came_by } => {
             let by = came_by.map_or_else(String::new, |by| format!(" by={by}"));
             let text = std::str::from_utf8(payload).ok().filter(|t| t.len() <= 40);

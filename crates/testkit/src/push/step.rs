@@ -57,6 +57,7 @@ pub(super) fn keep(line: &Line) -> Result<Keep, String> {
         lifetime_ms: line.option("lifetime")?.unwrap_or(0),
         deadline_ms: line.option("deadline")?.unwrap_or(0),
         priority: line.option("priority")?.unwrap_or(0),
+        waits: line.option::<u8>("wait")? == Some(1),
     })
 }
 
@@ -174,6 +175,8 @@ impl Runner {
             data.face = faces.find(|f| n.link_state.neighbour(*f) == Some(to));
             data.face.get_or_insert(FaceId::INVALID);
         }
+        // It is not read before.
+        self.net.run_until(PATIENCE, |net| !net.is_paused(node, app));
         let result = self.net.publish(node, app, &data).ok_or("the node is down")?;
         match (result, line.options.get("refused")) {
             (Err(why), Some(word)) if refusal(word) == Some(why) => Ok(()),

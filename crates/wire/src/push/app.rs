@@ -87,6 +87,8 @@ pub struct Message<'a> {
     pub deadline_ms: u32,
     /// Of an item that is retained: what comes first where several wait (P-83).
     pub priority: u8,
+    /// Of an item that is retained: its publisher waits for who is behind (P-93).
+    pub waits: bool,
     /// What is published.
     pub payload: &'a [u8],
 }
@@ -154,6 +156,7 @@ impl<'a> Message<'a> {
             // More than there is room for is more than there may be.
             field::DEADLINE => self.deadline_ms = element.nni()?.try_into().unwrap_or(u32::MAX),
             field::PRIORITY => self.priority = octet(element)?,
+            field::WAIT => self.waits = octet(element)? != 0,
             other if tlv::is_critical(other) => return Err(Malformed::UnknownCritical(other)),
             _ => {}
         }
@@ -250,6 +253,9 @@ impl<'a> Message<'a> {
         if matches!(self.kind, kind::RETAIN | kind::OVERDUE) {
             tlv::put_nni_tlv(out, field::DEADLINE, self.deadline_ms.into());
             tlv::put_tlv(out, field::PRIORITY, &[self.priority]);
+        }
+        if self.waits {
+            tlv::put_tlv(out, field::WAIT, &[1]);
         }
         if matches!(self.kind, kind::PUBLISH | kind::DATA) {
             tlv::put_tlv(out, field::PAYLOAD, self.payload);
@@ -361,7 +367,20 @@ mod tests {
         let (number, lifetime_ms, deadline_ms, priority) = (9, 1000, 250, 7);
         let retain = Message::new(kind::RETAIN, 3);
         let retain = Message { number, lifetime_ms, deadline_ms, priority, ..retain };
-        assert_eq!(Message::parse(&retain.octets()), Ok(retain));
+        for waits in [false, true] {
+            let retain = Message { waits, ..retain.clone() };
+            assert_eq!(Message::parse(&retain.octets()), Ok(retain));
+        }
+    }
+
+    #[test]
+    fn who_does_not_know_of_waiting_takes_the_rest_and_sends_none() {
+        let retain = Message { number: 9, waits: true, ..Message::new(kind::RETAIN, 3) };
+        // Not critical: an earlier node skips it, and the oldest goes.
+        assert!(!tlv::is_critical(field::WAIT));
+        let known = Message { waits: false, ..retain.clone() }.octets();
+        assert_eq!(Message::parse(&known).map(|message| message.waits), Ok(false));
+        assert_eq!(retain.octets().len(), known.len() + 3);
     }
 
     #[test]

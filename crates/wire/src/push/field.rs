@@ -42,3 +42,4 @@ pub(super) const FRAMES: u32 = 100;
 pub(super) const LIFETIME: u32 = 102;
 pub(super) const DEADLINE: u32 = 104;
 pub(super) const PRIORITY: u32 = 106;
+pub(super) const WAIT: u32 = 108;

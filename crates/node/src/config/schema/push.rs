@@ -104,6 +104,7 @@ pub struct Push {
     /// milliseconds; then it misses publications until it has caught up, and is told how many. For a
     /// neighbour on a stream they wait while it takes anything, and four times as long while it
     /// takes nothing. With `push.lease_ms` and more, subscriptions at other nodes lapse meanwhile.
+    /// Publishers of retained items that ask for it (`onym publish --retain --wait`) wait as long.
     pub hold_ms: u64,
     /// Most scopes and items of a rendezvous; what applications of this node assert is bounded by
     /// the same number. Beyond half of it each application, beyond three quarters each node, has its

@@ -18,7 +18,7 @@ fn publish(retained: &mut Retained, item: &str, number: u32, len: usize) -> (u32
     let source = Source::Own(id(item));
     let (ids, payload) = (Aliases::from_elem(id(item), 1), vec![number as u8; len].into());
     let now = Tick(number.into());
-    let told = retained.push(now, &source, Place::Number(7, number), ids, payload).unwrap();
+    let (told, _) = retained.push(now, &source, Place::Number(7, number), ids, payload).unwrap();
     (told.depth, told.first)
 }
 
@@ -125,7 +125,7 @@ fn octets_and_order_are_those_of_what_is_there_whatever_happens() {
         match rng.below(20) {
             0 => retained.remove(&source),
             1 => retained.unpush(&source),
-            6 => retained.expire(Tick(next[at].into())),
+            6 => _ = retained.expire(Tick(next[at].into())),
             2..6 => {
                 let (app, most) = (AppId(1 + rng.below(2)), 1 + rng.below(9) as u32);
                 let lifetime = (rng.below(2) > 0).then(|| Duration::from_nanos(rng.below(50)));
@@ -170,4 +170,50 @@ fn what_is_too_old_is_forgotten_from_the_front_and_leaves_no_hole() {
     retained.expire(Tick(99));
     assert_eq!((numbers(&retained, "/1/2"), retained.next_timeout()), (vec![5], None));
     assert_eq!(numbers(&retained, "/1/3"), [0, 1, 2, 3]);
+}
+
+/// Law: what a publisher waits with is not forgotten for its number, and who comes later gets none of
+/// it (P-93).
+#[test]
+fn what_somebody_needs_stays_beyond_the_number_that_is_retained() {
+    let mut retained = Retained::new(1 << 20);
+    let source = Source::Own(id("/1/2"));
+    assert!(retained.open(&id("/1/2"), AppId(1), Terms { waits: true, ..depth(2) }));
+    let told: Vec<_> = (5..10).map(|n| publish(&mut retained, "/1/2", n, 1)).collect();
+    assert_eq!(told, [(2, 5), (2, 5), (2, 6), (2, 7), (2, 8)]);
+    assert!(retained.trim(&source, Some(1)), "two of them are too many");
+    assert_eq!(numbers(&retained, "/1/2"), [6, 7, 8, 9]);
+    let history = retained.get(&source).unwrap();
+    assert_eq!((history.popped(), history.start(), history.end()), (1, 3, 5));
+    assert!(!retained.trim(&source, Some(3)));
+    assert_eq!(numbers(&retained, "/1/2"), [8, 9]);
+    assert!(!retained.trim(&source, None));
+    publish(&mut retained, "/1/2", 10, 1);
+    // Who does not want to wait any more keeps no more than it wants.
+    assert!(retained.open(&id("/1/2"), AppId(1), depth(2)));
+    assert_eq!(numbers(&retained, "/1/2"), [9, 10]);
+}
+
+/// Law: a publisher waits before there is no room, with what would be forgotten next.
+#[test]
+fn what_somebody_needs_stays_while_a_quarter_of_the_room_is_left() {
+    let mut retained = Retained::new(20_000);
+    let (source, other) = (Source::Own(id("/1/2")), Source::Own(id("/1/3")));
+    for item in ["/1/2", "/1/3"] {
+        assert!(retained.open(&id(item), AppId(1), Terms { waits: true, ..depth(1000) }));
+    }
+    publish(&mut retained, "/1/2", 0, 1000 - OVERHEAD - 16);
+    for number in 0..15 {
+        assert!(!retained.trim(&source, Some(0)) && !retained.trim(&other, Some(0)));
+        publish(&mut retained, "/1/3", number, 1000 - OVERHEAD - 16);
+    }
+    publish(&mut retained, "/1/2", 1, 1000 - OVERHEAD - 16);
+    assert!(retained.trim(&source, Some(0)), "its first one is the oldest");
+    assert!(!retained.trim(&other, Some(0)), "nothing of it goes next");
+    assert_eq!((retained.trim(&source, Some(1)), retained.evicted), (false, 1));
+    // Now one of the other would.
+    assert!(retained.trim(&other, Some(0)));
+    assert!(!retained.trim(&other, None));
+    assert_eq!((numbers(&retained, "/1/2"), retained.evicted), (vec![1], 2));
+    assert!(retained.shares.octets() <= 15_000 && retained.shares.is_sound());
 }

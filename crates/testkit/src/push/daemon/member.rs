@@ -66,10 +66,15 @@ impl Member {
             }
         }
         let texts = [("key", "key"), ("domain", "domain"), ("between", "domain_key")];
-        let numbers = [("frame", "frame_bytes_max"), ("fill", "fill_max"), ("lease", "lease_ms")];
-        for (keys, quote) in [(texts, "\""), (numbers, "")] {
+        let numbers = [
+            ("frame", "frame_bytes_max"),
+            ("fill", "fill_max"),
+            ("hold", "hold_ms"),
+            ("lease", "lease_ms"),
+        ];
+        for (keys, quote) in [(&texts[..], "\""), (&numbers, "")] {
             for (option, key) in keys {
-                if let Some(value) = line.options.get(option) {
+                if let Some(value) = line.options.get(*option) {
                     sets.push(format!("push.{key}={quote}{value}{quote}"));
                 }
             }
