@@ -7,7 +7,7 @@ Two daemons with a bridge beside each. Debian's mosquitto_pub and mosquitto_sub,
 MQTT: what is published at one bridge comes at the other, by topic and by wildcard; what is retained
 comes to who subscribes later; a will when a client is killed; and applications of Onym hear it, too.
 Subscribers of QoS 1 and 2 acknowledge what they get; who does not gets as much as its Receive Maximum
-says, and how much that was is told at the end. Who keeps its session gets what was published while it
+says, and how much that was is told at the end; what it makes up frees nothing. Who keeps its session gets what was published while it
 was away, and again what it did not acknowledge; one address does not push out what others left.
 Exit status 77: no mosquitto_pub.
 """
@@ -45,11 +45,10 @@ class Subscriber:
         self.answer = self.hears()
         self.is_present = self.answer[1][0] == 1
 
-    def subscribe(self, topic: str) -> None:
-        """With QoS 1."""
-        name = topic.encode()
-        self.say(0x82, b"\0\1\0" + len(name).to_bytes(2, "big") + name + b"\1")
-        assert self.hears() == (0x90, b"\0\1\0\1"), "QoS 1 is granted"
+    def subscribe(self, topic: str, quality: int = 1) -> None:
+        name, of = topic.encode(), bytes([quality])
+        self.say(0x82, b"\0\1\0" + len(name).to_bytes(2, "big") + name + of)
+        assert self.hears() == (0x90, b"\0\1\0" + of), "it is granted"
 
     def say(self, kind: int, body: bytes) -> None:
         self.stream.sendall(bytes([kind, len(body)]) + body)
@@ -65,7 +64,7 @@ class Subscriber:
         return octets
 
     def came(self, first: int = 0x32) -> list[int]:
-        """The numbers of the publications that are there: all of QoS 1, for the first time."""
+        """The numbers of the publications that are there: each begins like this, or of QoS 1, for the first time."""
         self.say(0xC0, b"")
         numbers = []
         while (packet := self.hears()) != (0xD0, b""):
@@ -102,7 +101,7 @@ def acknowledges(net: Network, version: str) -> None:
     for asked in "12":
         name, topic = f"sure-{version}-{asked}", f"sure/{version}/{asked}"
         said = net.listen(name, 1, "-V", version, "-q", asked, "-t", topic)
-        assert "Subscribed (mid: 1): 1" in said.read_text(), said.read_text()
+        assert f"Subscribed (mid: 1): {asked}" in said.read_text(), said.read_text()
         texts = [f"{name}-{number}" for number in range(100)]
         lines = net.folder / f"{name}.lines"
         lines.write_text("".join(f"{text}\n" for text in texts))
@@ -112,8 +111,9 @@ def acknowledges(net: Network, version: str) -> None:
         net.hears(said, f"{topic} {texts[-1]}")
         heard = said.read_text().splitlines()
         assert [line.split()[1] for line in heard if line.startswith(topic)] == texts
-        assert sum("received PUBLISH (d0, q1" in line for line in heard) == len(texts)
-        until(lambda said=said: said.read_text().count("sending PUBACK") == 100, "acknowledged")
+        assert sum(f"received PUBLISH (d0, q{asked}" in line for line in heard) == len(texts)
+        last = "sending PUBACK" if asked == "1" else "sending PUBCOMP"
+        until(lambda said=said, last=last: said.read_text().count(last) == 100, "acknowledged")
 
 
 def acknowledges_not(net: Network, stack: ExitStack) -> None:
@@ -134,31 +134,53 @@ def acknowledges_not(net: Network, stack: ExitStack) -> None:
     assert none.answer[1][1] == 0x82 and none.file.read(1) == b"", none.answer
 
 
-def comes_back(net: Network, version: str) -> None:
+def completes_not(net: Network, stack: ExitStack) -> None:
+    """The same where a message comes once: it has its place until its client lets go of it, or declines."""
+    mute = Subscriber(net.ports[1], 1, stack)
+    mute.subscribe("once", 2)
+    for text in "12":
+        net.say(1, "-q", "2", "-t", "once", "-m", text)
+    assert mute.came(0x34) == [1]
+    mute.say(0x50, b"\0\7")
+    assert mute.hears() == (0x62, b"\0\7\x92"), "there is no such one"
+    mute.say(0x70, b"\0\1")
+    mute.say(0x40, b"\0\1")
+    for _ in range(2):
+        mute.say(0x50, b"\0\1")
+        assert mute.hears() == (0x62, b"\0\1")
+    assert mute.came(0x34) == []
+    mute.say(0x50, b"\0\1\x80")
+    assert mute.came(0x34) == [2]
+    mute.say(0x50, b"\0\2")
+    assert mute.hears() == (0x62, b"\0\2")
+
+
+def comes_back(net: Network, version: str, quality: str) -> None:
     """mosquitto_sub gets what came while it was away, and again what it did not acknowledge."""
-    topic, witness = f"kept/{version}", net.listen(f"witness-{version}", 1, "-t", f"kept/{version}")
+    name = f"{version}-{quality}"
+    topic, witness = f"kept/{name}", net.listen(f"witness-{name}", 1, "-t", f"kept/{name}")
     expiry = ["-x", "600"] if version == "mqttv5" else []
-    words = ["-V", version, "-c", "-i", f"kept-{version}", *expiry, "-q", "1", "-t", topic]
+    words = ["-V", version, "-c", "-i", f"kept-{name}", *expiry, "-q", quality, "-t", topic]
 
     def publishes(*texts: str) -> None:
         for text in texts:
             net.say(0, "-q", "1", "-t", topic, "-m", text)
             net.hears(witness, f"{topic} {text}")
 
-    net.listen(f"leaves-{version}", 1, *words)
-    away = net.programs[f"leaves-{version}"]
+    net.listen(f"leaves-{name}", 1, *words)
+    away = net.programs[f"leaves-{name}"]
     away.send_signal(signal.SIGSTOP)
     publishes("sent", "sent too")
     away.kill()
     away.wait(PATIENCE)
     publishes("missed", "missed too")
-    said = net.listen(f"back-{version}", 1, *words)
+    said = net.listen(f"back-{name}", 1, *words)
     net.hears(said, f"{topic} missed too")
     heard = said.read_text().splitlines()
     texts = [line.partition(" ")[2] for line in heard if line.startswith(topic)]
     assert texts == ["sent", "sent too", "missed", "missed too"], heard
     for again, count in ((1, 2), (0, 2)):
-        assert sum(f"received PUBLISH (d{again}, q1" in line for line in heard) == count, heard
+        assert sum(f"received PUBLISH (d{again}, q{quality}" in line for line in heard) == count, heard
 
 
 def keeps_sessions(net: Network, stack: ExitStack) -> None:
@@ -215,8 +237,10 @@ def check(onym: str, stack: ExitStack) -> None:
         client.kill()
         net.hears(last, f"will {version}")
         acknowledges(net, version)
-        comes_back(net, version)
+        for quality in "12":
+            comes_back(net, version, quality)
     acknowledges_not(net, stack)
+    completes_not(net, stack)
     keeps_sessions(net, stack)
     # An application of Onym, which comes when it comes.
     path = "/mqtt/house/roof/~value"

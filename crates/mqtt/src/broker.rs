@@ -30,8 +30,8 @@ pub struct Limits {
     pub clients: usize,
     /// Octets of a packet.
     pub packet: usize,
-    /// Octets that wait for a client, and as many of QoS 1 that it has not acknowledged; publications
-    /// beyond are dropped and counted.
+    /// Octets that wait for a client, and as many of QoS 1 and 2 that it has not acknowledged;
+    /// publications beyond are dropped and counted.
     pub queue: usize,
     /// Filters of a client.
     pub filters: usize,
@@ -132,10 +132,10 @@ pub(crate) struct Broker {
     look: Option<Instant>,
     /// Topics that were not followed for want of room.
     pub(crate) unfollowed: u64,
-    /// Publications of QoS 1 for which there was no room, and of any that were larger than their client
+    /// Publications of QoS 1 and 2 for which there was no room, and of any that were larger than their client
     /// takes.
     pub(crate) dropped: u64,
-    /// Publications of QoS 1 that were not acknowledged when their sessions ended.
+    /// Publications of QoS 1 and 2 that were not acknowledged when their sessions ended.
     pub(crate) unacknowledged: u64,
     /// Sessions that ended early, for want of room.
     pub(crate) forgotten: u64,
@@ -239,11 +239,15 @@ impl Broker {
                 return self.disconnect(now, of, with_will, expiry);
             }
             Said::Acknowledge(number) => {
-                if let Some(known) = self.sessions.get_mut(&session) {
-                    known.delivery.acknowledged(number);
-                }
-                return self.send(session);
+                return self.frees(session, |delivery| delivery.acknowledged(number));
             }
+            Said::Completed(number) => {
+                return self.frees(session, |delivery| delivery.completed(number));
+            }
+            Said::Declined(number) => {
+                return self.frees(session, |delivery| delivery.declined(number));
+            }
+            Said::Received(number) => return self.received(client, session, number),
             Said::Release(number) => {
                 if let Some(known) = self.sessions.get_mut(&session) {
                     known.held.remove(&number);
@@ -286,6 +290,7 @@ impl Broker {
             name: name.filter(|name| connect.client.is_empty() && !name.is_empty()),
         };
         self.actions.push(Action::Tell(client, Answer::Connected(welcome)));
+        self.release_again(client, session);
         self.send(session);
     }
 
@@ -368,11 +373,11 @@ impl Broker {
         if let Some((topic, is_kept)) = self.items.get(id).cloned() {
             let payload = Arc::from(payload);
             match is_kept {
-                true => self.kept_came(Some(now), &topic, &payload, Level::Least),
+                true => self.kept_came(Some(now), &topic, &payload, Level::Exactly),
                 false => {
                     // It may come before the word that there is such a topic.
                     self.learn(now, &topic);
-                    self.value_came(&topic, &payload, Level::Least);
+                    self.value_came(&topic, &payload, Level::Exactly);
                 }
             }
         } else if id.starts_with(&directory(&self.root).id)

@@ -39,23 +39,25 @@ pub(crate) struct Connect {
     pub(crate) packet_max: u32,
 }
 
-/// How surely a message comes to a client: what is to come exactly once comes at least once.
+/// How surely a message comes to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     Most,
     Least,
+    Exactly,
 }
 
 impl From<QoS> for Level {
     fn from(of: QoS) -> Self {
         match of {
             QoS::Level0 => Self::Most,
-            QoS::Level1 | QoS::Level2 => Self::Least,
+            QoS::Level1 => Self::Least,
+            QoS::Level2 => Self::Exactly,
         }
     }
 }
 
-/// How often a publication is to come.
+/// How often a publication is to come, and the number by which it is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quality {
     Most,
@@ -67,7 +69,8 @@ impl From<Quality> for Level {
     fn from(of: Quality) -> Self {
         match of {
             Quality::Most => Self::Most,
-            Quality::Least(_) | Quality::Exactly(_) => Self::Least,
+            Quality::Least(_) => Self::Least,
+            Quality::Exactly(_) => Self::Exactly,
         }
     }
 }
@@ -79,6 +82,12 @@ pub(crate) enum Said {
     Publish(Message, Quality),
     /// It has a publication.
     Acknowledge(u16),
+    /// It has one that is to come exactly once, and waits to hear that it comes no more.
+    Received(u16),
+    /// It heard that.
+    Completed(u16),
+    /// It does not take one that is to come exactly once.
+    Declined(u16),
     /// It lets go of a publication that is to come exactly once.
     Release(u16),
     /// Filters, each with the level it asks for.
@@ -91,7 +100,7 @@ pub(crate) enum Said {
         /// Seconds that its session outlives the connection, if that is to change.
         expiry: Option<u32>,
     },
-    /// An acknowledgement of what nobody waits for.
+    /// What a broker has no use for.
     Other,
 }
 
@@ -105,6 +114,7 @@ pub(crate) enum Reason {
     Shared,
     Full,
     TooLarge,
+    Unknown,
     Name,
     TakenOver,
     Silent,
@@ -119,6 +129,7 @@ impl Reason {
             Self::Protocol => 0x82,
             Self::Filter => 0x8f,
             Self::Topic => 0x90,
+            Self::Unknown => 0x92,
             Self::Shared => 0x9e,
             Self::Full => 0x97,
             Self::TooLarge => 0x95,
@@ -138,6 +149,8 @@ pub(crate) enum Answer {
     Published(Message, Delivered),
     Acknowledged(u16, Option<Reason>),
     Received(u16, Option<Reason>),
+    /// What it has comes no more; or nothing of this number was to come.
+    Release(u16, Option<Reason>),
     Completed(u16),
     /// By filter, what is granted or why not.
     Subscribed(u16, Vec<Result<Level, Reason>>),
@@ -163,11 +176,9 @@ pub(crate) struct Welcome {
 /// How a message comes to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivered {
-    Most,
-    /// With the number by which it is acknowledged.
-    Least(u16),
-    /// As [`Self::Least`], and it left in an earlier connection, too.
-    Again(u16),
+    First(Quality),
+    /// It left in an earlier connection, too.
+    Again(Quality),
 }
 
 /// Octets of a packet at the front of `octets`, as its header says; none: there is not enough to tell.
@@ -244,6 +255,8 @@ fn of_v3(packet: v3::Packet) -> Said {
             Said::Publish(message, quality(publish.qos_pid))
         }
         v3::Packet::Puback(pid) => Said::Acknowledge(pid.value()),
+        v3::Packet::Pubrec(pid) => Said::Received(pid.value()),
+        v3::Packet::Pubcomp(pid) => Said::Completed(pid.value()),
         v3::Packet::Pubrel(pid) => Said::Release(pid.value()),
         v3::Packet::Subscribe(subscribe) => {
             let filters = subscribe.topics.iter();
@@ -288,6 +301,11 @@ fn of_v5(packet: v5::Packet) -> Result<Said, Reason> {
             Said::Publish(message, quality(publish.qos_pid))
         }
         v5::Packet::Puback(puback) => Said::Acknowledge(puback.pid.value()),
+        v5::Packet::Pubrec(received) => match received.pid.value() {
+            number if (received.reason_code as u8) < FAILURE => Said::Received(number),
+            number => Said::Declined(number),
+        },
+        v5::Packet::Pubcomp(completed) => Said::Completed(completed.pid.value()),
         v5::Packet::Pubrel(release) => Said::Release(release.pid.value()),
         v5::Packet::Subscribe(subscribe) => {
             let filters = subscribe.topics.iter();
@@ -310,7 +328,7 @@ fn of_v5(packet: v5::Packet) -> Result<Said, Reason> {
     })
 }
 
-/// A filter that is refused, in MQTT 3.1.1.
+/// The first code that says no; in MQTT 3.1.1 that of a filter that is refused.
 const FAILURE: u8 = 0x80;
 
 /// Writes an answer in the version of the client; nothing where that has no such packet.
@@ -330,7 +348,7 @@ pub(crate) fn write(version: Version, answer: &Answer, out: &mut Vec<u8>) {
 
 /// Octets of the packet of MQTT 5 that brings a message (2.1, 3.3).
 pub(crate) fn published_len(message: &Message, level: Level) -> usize {
-    let number = if level == Level::Least { 2 } else { 0 };
+    let number = if level == Level::Most { 0 } else { 2 };
     // Length and octets of the topic, the identifier, no properties, the payload.
     let body = 2 + message.topic.len() + number + 1 + message.payload.len();
     let digits = 1 + (body.checked_ilog2().unwrap_or(0) / 7) as usize;
@@ -342,9 +360,11 @@ fn pid(number: u16) -> Option<Pid> {
 }
 
 fn numbered(of: Delivered) -> Option<QosPid> {
+    let (Delivered::First(of) | Delivered::Again(of)) = of;
     match of {
-        Delivered::Most => Some(QosPid::Level0),
-        Delivered::Least(number) | Delivered::Again(number) => pid(number).map(QosPid::Level1),
+        Quality::Most => Some(QosPid::Level0),
+        Quality::Least(number) => pid(number).map(QosPid::Level1),
+        Quality::Exactly(number) => pid(number).map(QosPid::Level2),
     }
 }
 
@@ -371,11 +391,13 @@ fn as_v3(answer: &Answer) -> Option<v3::Packet> {
         }
         Answer::Acknowledged(number, _) => Some(v3::Packet::Puback(pid(*number)?)),
         Answer::Received(number, _) => Some(v3::Packet::Pubrec(pid(*number)?)),
+        Answer::Release(number, _) => Some(v3::Packet::Pubrel(pid(*number)?)),
         Answer::Completed(number) => Some(v3::Packet::Pubcomp(pid(*number)?)),
         Answer::Subscribed(number, answers) => {
             let granted = |answer: &Result<Level, Reason>| match answer {
                 Ok(Level::Most) => Granted::MaxLevel0,
                 Ok(Level::Least) => Granted::MaxLevel1,
+                Ok(Level::Exactly) => Granted::MaxLevel2,
                 Err(_) => Granted::Failure,
             };
             let granted = answers.iter().map(granted).collect();
@@ -423,6 +445,12 @@ fn as_v5(answer: &Answer) -> Option<v5::Packet> {
             });
             Some(v5::Packet::Pubrec(v5::Pubrec::new(pid(*number)?, code)))
         }
+        Answer::Release(number, unknown) => {
+            let code = unknown.map_or(v5::PubrelReasonCode::Success, |_| {
+                v5::PubrelReasonCode::PacketIdentifierNotFound
+            });
+            Some(v5::Packet::Pubrel(v5::Pubrel::new(pid(*number)?, code)))
+        }
         Answer::Completed(number) => {
             Some(v5::Packet::Pubcomp(v5::Pubcomp::new_success(pid(*number)?)))
         }
@@ -430,6 +458,7 @@ fn as_v5(answer: &Answer) -> Option<v5::Packet> {
             let granted = |answer: &Result<Level, Reason>| match answer {
                 Ok(Level::Most) => Granted::GrantedQoS0,
                 Ok(Level::Least) => Granted::GrantedQoS1,
+                Ok(Level::Exactly) => Granted::GrantedQoS2,
                 Err(reason) => Granted::from_u8(reason.code()).unwrap_or(Granted::UnspecifiedError),
             };
             let granted = answers.iter().map(granted).collect();

@@ -1,7 +1,7 @@
 //! The broker with its connections and its node, on one thread.
 
 use crate::broker::{Action, Broker, Limits};
-use crate::packet::{self, Answer, Delivered, Reason, Version};
+use crate::packet::{self, Answer, Delivered, Quality, Reason, Version};
 use onym_client::push::{App, Error, Event};
 use onym_topics::Topics;
 use onym_wire::push::{Path, Strategy};
@@ -42,7 +42,7 @@ pub struct Stopped {
     pub unsent: u64,
     /// Topics that were not followed for want of room.
     pub unfollowed: u64,
-    /// Publications of QoS 1 that clients had not acknowledged when their sessions ended.
+    /// Publications of QoS 1 and 2 that clients had not acknowledged when their sessions ended.
     pub unacknowledged: u64,
     /// Sessions without connection that ended early, for want of room.
     pub forgotten: u64,
@@ -276,7 +276,7 @@ impl Bridge {
             return;
         }
         // What is to be acknowledged has a bound of its own.
-        let may_go = matches!(answer, Answer::Published(_, Delivered::Most));
+        let may_go = matches!(answer, Answer::Published(_, Delivered::First(Quality::Most)));
         if may_go && connection.queue.len() > self.limits.queue {
             self.dropped += 1;
             return;

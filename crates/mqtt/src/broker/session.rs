@@ -3,7 +3,9 @@
 use super::delivery::Delivery;
 use super::wanted::{Filter, Wanted};
 use super::{Action, Broker};
-use crate::packet::{Answer, Connect, Delivered, Level, Message, Reason, Version, published_len};
+use crate::packet::{
+    Answer, Connect, Delivered, Level, Message, Quality, Reason, Version, published_len,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -198,6 +200,29 @@ impl Broker {
         over.into_iter().for_each(|session| self.forget(session));
     }
 
+    /// A client that is here again lets go of what it has.
+    pub(super) fn release_again(&mut self, client: u64, session: u64) {
+        let Some(known) = self.sessions.get(&session) else { return };
+        let release = |number| Action::Tell(client, Answer::Release(number, None));
+        self.actions.extend(known.delivery.released().map(release));
+    }
+
+    /// An identifier of a client may be in use no longer.
+    pub(super) fn frees(&mut self, session: u64, say: impl FnOnce(&mut Delivery)) {
+        if let Some(known) = self.sessions.get_mut(&session) {
+            say(&mut known.delivery);
+        }
+        self.send(session);
+    }
+
+    /// A client has a message that is to come once: it may let go of it. That of an identifier which
+    /// nothing has it may let go of, too.
+    pub(super) fn received(&mut self, client: u64, session: u64, number: u16) {
+        let Some(known) = self.sessions.get_mut(&session) else { return };
+        let unknown = (!known.delivery.received(number)).then_some(Reason::Unknown);
+        self.actions.push(Action::Tell(client, Answer::Release(number, unknown)));
+    }
+
     /// What waits for a session leaves, as far as its client acknowledges.
     pub(super) fn send(&mut self, session: u64) {
         let Some(known) = self.sessions.get_mut(&session) else { return };
@@ -216,13 +241,13 @@ impl Broker {
                 return;
             }
             Some(client) if level == Level::Most => {
-                let answer = Answer::Published(message, Delivered::Most);
+                let answer = Answer::Published(message, Delivered::First(Quality::Most));
                 return self.actions.push(Action::Tell(client, answer));
             }
             None if level == Level::Most => return,
             _ => {}
         }
-        if !known.delivery.push(message, known.room) {
+        if !known.delivery.push(message, level, known.room) {
             self.dropped += 1;
         }
         self.send(session);

@@ -1,6 +1,7 @@
 use super::*;
 use crate::packet::Delivered;
 
+mod exactly;
 mod sessions;
 
 /// Where clients come from.
@@ -78,7 +79,7 @@ fn message(topic: &str, payload: &[u8], retain: bool) -> Message {
 }
 
 fn published(topic: &str, payload: &[u8], retain: bool) -> Answer {
-    Answer::Published(message(topic, payload, retain), Delivered::Most)
+    Answer::Published(message(topic, payload, retain), Delivered::First(Quality::Most))
 }
 
 /// A client asks for filters, at most once each.
@@ -226,9 +227,9 @@ impl Played {
         let came = told.into_iter().map(|answer| match answer {
             Answer::Published(message, of) => {
                 let number = match of {
-                    Delivered::Most => None,
-                    Delivered::Least(number) => Some(number),
-                    Delivered::Again(_) => panic!("{message:?} again"),
+                    Delivered::First(Quality::Most) => None,
+                    Delivered::First(Quality::Least(number)) => Some(number),
+                    other => panic!("{message:?} {other:?}"),
                 };
                 (String::from_utf8(message.payload.to_vec()).unwrap(), number)
             }
@@ -278,7 +279,10 @@ fn a_message_comes_with_the_lower_of_what_its_publisher_and_the_filter_say() {
     assert_eq!(all.came(2), [b(Some(7))]);
     // What is kept has the QoS of its publisher, too.
     let kept = all.listens(3, 9, &[("a", Level::Least)]);
-    assert_eq!(kept[1], Answer::Published(message("a", b"a", true), Delivered::Least(1)));
+    assert_eq!(
+        kept[1],
+        Answer::Published(message("a", b"a", true), Delivered::First(Quality::Least(1)))
+    );
     all.says(1, Said::Publish(message("a", b"a", true), Quality::Most));
     let kept = all.listens(4, 9, &[("a", Level::Least)]);
     assert_eq!(kept[1], published("a", b"a", true));
@@ -295,7 +299,7 @@ fn no_more_leaves_than_a_client_acknowledges_and_what_it_makes_up_frees_nothing(
     for number in [3, 4, 64, 65, u16::MAX] {
         assert!(all.says(2, Said::Acknowledge(number)).is_empty(), "{number}");
     }
-    let third = Answer::Published(message("a", b"3", false), Delivered::Least(3));
+    let third = Answer::Published(message("a", b"3", false), Delivered::First(Quality::Least(3)));
     assert_eq!(all.says(2, Said::Acknowledge(2)), [third]);
     assert!(all.says(2, Said::Acknowledge(2)).is_empty());
     // What need not be acknowledged does not wait.
@@ -356,7 +360,7 @@ fn what_is_larger_than_a_client_takes_is_dropped_and_counted_as_it_never_came() 
     assert_eq!(all.came(2), [("no".to_owned(), Some(1))]);
     assert_eq!(
         all.says(2, Said::Acknowledge(1)),
-        [Answer::Published(message("a", b"1", false), Delivered::Least(2))]
+        [Answer::Published(message("a", b"1", false), Delivered::First(Quality::Least(2)))]
     );
     assert_eq!(all.broker.dropped, 2);
 }

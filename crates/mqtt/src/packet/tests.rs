@@ -61,12 +61,15 @@ fn packets_of_both_versions_read_alike() {
 #[test]
 fn what_is_to_be_acknowledged_has_a_number_and_a_filter_its_level_in_both_versions() {
     let message = || Message { topic: "a".into(), payload: b"x"[..].into(), retain: true };
-    let answers = [Ok(Level::Most), Ok(Level::Least), Err(Reason::Filter)].to_vec();
-    for (of, codes) in [(Version::V3, [0, 1, 0x80]), (Version::V5, [0, 1, 0x8f])] {
+    let levels = [Level::Most, Level::Least, Level::Exactly].map(Ok);
+    let answers = [&levels[..], &[Err(Reason::Filter)]].concat();
+    for (of, codes) in [(Version::V3, [0, 1, 2, 0x80]), (Version::V5, [0, 1, 2, 0x8f])] {
         for (delivered, quality, dup) in [
-            (Delivered::Most, Quality::Most, 0),
-            (Delivered::Least(9), Quality::Least(9), 0),
-            (Delivered::Again(9), Quality::Least(9), 8),
+            (Delivered::First(Quality::Most), Quality::Most, 0),
+            (Delivered::First(Quality::Least(9)), Quality::Least(9), 0),
+            (Delivered::Again(Quality::Least(9)), Quality::Least(9), 8),
+            (Delivered::First(Quality::Exactly(9)), Quality::Exactly(9), 0),
+            (Delivered::Again(Quality::Exactly(9)), Quality::Exactly(9), 8),
         ] {
             let mut out = Vec::new();
             write(of, &Answer::Published(message(), delivered), &mut out);
@@ -81,6 +84,35 @@ fn what_is_to_be_acknowledged_has_a_number_and_a_filter_its_level_in_both_versio
     }
     // With a reason why it was not taken: it is done with, too.
     assert_eq!(read(Version::V5, &[0x40, 3, 0, 9, 0x97]), Ok(Said::Acknowledge(9)));
+}
+
+#[test]
+fn what_is_to_come_exactly_once_is_let_go_of_in_both_versions() {
+    for (of, unknown) in
+        [(Version::V3, &[0x62, 2, 0, 9][..]), (Version::V5, &[0x62, 3, 0, 9, 0x92])]
+    {
+        assert_eq!(read(of, &[0x50, 2, 0, 9]), Ok(Said::Received(9)));
+        assert_eq!(read(of, &[0x70, 2, 0, 9]), Ok(Said::Completed(9)));
+        for kind in [0x50, 0x70] {
+            assert_eq!(read(of, &[kind, 2, 0, 0]), Err(Reason::Malformed));
+            assert_eq!(read(of, &[kind, 1, 0]), Err(Reason::Malformed));
+        }
+        for (reason, octets) in [(None, &[0x62, 2, 0, 9][..]), (Some(Reason::Unknown), unknown)] {
+            let mut out = Vec::new();
+            write(of, &Answer::Release(9, reason), &mut out);
+            assert_eq!(out, octets);
+        }
+    }
+    // With what a client of MQTT 5 thinks of it.
+    let received = |code| read(Version::V5, &[0x50, 3, 0, 9, code]);
+    assert_eq!([0, 0x10].map(received), [Ok(Said::Received(9)), Ok(Said::Received(9))]);
+    for code in [0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99] {
+        assert_eq!(received(code), Ok(Said::Declined(9)), "{code}");
+    }
+    for code in [1, 0x7f, 0xff] {
+        assert_eq!(received(code), Err(Reason::Malformed), "{code}");
+    }
+    assert_eq!(read(Version::V5, &[0x70, 3, 0, 9, 0x92]), Ok(Said::Completed(9)));
 }
 
 #[test]
@@ -107,8 +139,10 @@ fn a_maximum_of_nothing_is_a_protocol_error() {
 #[test]
 fn the_length_of_a_publication_is_known_before_it_is_written() {
     for len in (0..300).chain(16_370..16_390).chain(2_097_140..2_097_160) {
-        for (level, number) in [(Level::Most, Delivered::Most), (Level::Least, Delivered::Least(9))]
-        {
+        for (level, number) in [
+            (Level::Most, Delivered::First(Quality::Most)),
+            (Level::Least, Delivered::First(Quality::Least(9))),
+        ] {
             let message =
                 Message { topic: "a".into(), payload: vec![0; len].into(), retain: false };
             let of = published_len(&message, level);

@@ -16,10 +16,11 @@ use std::net::TcpListener;
 
 The topic sensors/roof is the item /mqtt/sensors/roof/~value, at every node of the domain: a bridge
 beside each node, or one for many. What is to be retained is the item ~retained beside it. MQTT
-3.1.1 and 5; subscribers get QoS 0 or 1, as they ask. A client without clean session (3.1.1) or with
-a Session Expiry Interval (5) has its session when it comes back: its filters, and the QoS 1 that it
-did not acknowledge. Sessions are in memory: they end with the bridge. There are no passwords: who
-reaches the address may publish and subscribe, and has the session of whom it says to be.")]
+3.1.1 and 5; subscribers get QoS 0, 1 or 2, as they ask. A client without clean session (3.1.1) or
+with a Session Expiry Interval (5) has its session when it comes back: its filters, and the QoS 1 and
+2 that it did not acknowledge. Sessions are in memory: they end with the bridge. There are no
+passwords: who reaches the address may publish and subscribe, and has the session of whom it says to
+be.")]
 pub(crate) struct Args {
     /// Where to listen.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:1883")]

@@ -3,16 +3,16 @@
 use super::*;
 
 /// A client that keeps its session for so many seconds.
-fn kept(client: u64, expiry: u32) -> Connect {
+pub(super) fn kept(client: u64, expiry: u32) -> Connect {
     Connect { is_clean: false, expiry, ..named(client) }
 }
 
 /// The same in MQTT 3.1.1: as long as may be.
-fn kept_v3(client: u64) -> Connect {
+pub(super) fn kept_v3(client: u64) -> Connect {
     Connect { version: Version::V3, ..kept(client, u32::MAX) }
 }
 
-fn resumed(expiry: u32) -> Answer {
+pub(super) fn resumed(expiry: u32) -> Answer {
     Answer::Connected(Welcome { is_present: true, expiry, ..welcome() })
 }
 
@@ -20,16 +20,16 @@ fn fresh(expiry: u32) -> Answer {
     Answer::Connected(Welcome { expiry, ..welcome() })
 }
 
-fn of(text: &str, delivered: Delivered) -> Answer {
+pub(super) fn of(text: &str, delivered: Delivered) -> Answer {
     Answer::Published(message("a", text.as_bytes(), false), delivered)
 }
 
 impl Played {
-    fn value(&mut self, payload: &str) {
+    pub(super) fn value(&mut self, payload: &str) {
         self.data("/mqtt/=a/~value", payload.as_bytes());
     }
 
-    fn leaves(&mut self, client: u64) {
+    pub(super) fn leaves(&mut self, client: u64) {
         self.broker.gone(self.now, client);
         self.take();
     }
@@ -60,10 +60,16 @@ fn a_session_goes_on_with_what_left_and_what_waited_and_nothing_comes_twice_afte
         // What need not be acknowledged is not kept.
         all.connects(1, Version::V5, None);
         all.says(1, Said::Publish(message("a", b"0", false), Quality::Most));
-        let again = [of("2", Delivered::Again(2)), of("3", Delivered::Again(3))];
+        let again = [
+            of("2", Delivered::Again(Quality::Least(2))),
+            of("3", Delivered::Again(Quality::Least(3))),
+        ];
         assert_eq!(all.opens(3, connect()), [&[resumed(expiry)], &again[..]].concat());
         assert!(all.says(3, Said::Acknowledge(9)).is_empty());
-        assert_eq!(all.says(3, Said::Acknowledge(2)), [of("4", Delivered::Least(4))]);
+        assert_eq!(
+            all.says(3, Said::Acknowledge(2)),
+            [of("4", Delivered::First(Quality::Least(4)))]
+        );
         (3..=4).for_each(|number| assert!(all.says(3, Said::Acknowledge(number)).is_empty()));
         all.leaves(3);
         assert_eq!(all.opens(4, connect()), [resumed(expiry)]);
@@ -82,7 +88,7 @@ fn a_connection_that_is_taken_over_leaves_its_session_only_where_it_is_to_be_kep
     all.opens(1, Connect { will: will(), ..kept(1, 60) });
     all.asks(1, &[("a", Level::Least)]);
     let answers = all.opens(2, kept(1, 60));
-    assert_eq!(answers, [resumed(60), of("will", Delivered::Least(1))]);
+    assert_eq!(answers, [resumed(60), of("will", Delivered::First(Quality::Least(1)))]);
     assert_eq!(all.told.remove(&1), Some(vec![Answer::Ended(Reason::TakenOver)]));
     // What it says still goes nowhere.
     assert!(all.says(1, Said::Acknowledge(1)).is_empty());
@@ -171,7 +177,7 @@ fn a_session_without_connection_holds_no_more_than_its_octets() {
     // One beyond at most.
     assert!((19..=20).contains(&(all.broker.dropped - gone)), "{}", all.broker.dropped);
     let answers = all.opens(2, kept(1, 60));
-    let first = of(&text(0), Delivered::Again(1));
+    let first = of(&text(0), Delivered::Again(Quality::Least(1)));
     assert_eq!((&answers[1], answers.len() as u64), (&first, 1 + 40 - all.broker.dropped));
     // Filters alone are more: it ends, and says so.
     let long = "a".repeat(64);
@@ -251,6 +257,6 @@ fn a_client_that_takes_less_than_before_gets_what_it_takes() {
     all.leaves(1);
     all.value("1");
     let answers = all.opens(2, Connect { packet_max: 10, ..kept(1, 60) });
-    assert_eq!(answers, [resumed(60), of("1", Delivered::Least(2))]);
+    assert_eq!(answers, [resumed(60), of("1", Delivered::First(Quality::Least(2)))]);
     assert_eq!(all.broker.dropped, 1);
 }
