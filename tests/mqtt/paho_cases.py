@@ -1,7 +1,7 @@
 """paho-mqtt, unmodified, against two bridges (crates/mqtt): tests/mqtt/paho.sh runs it.
 
 In both versions of MQTT: each QoS of a publisher with each that a subscriber asks for, at its bridge
-and at another one; what is retained; wildcards; a will; and a session
+and at another one; what is retained, and that nothing is any more; wildcards; a will; and a session
 that is kept when its connection fails and when its client leaves.
 """
 
@@ -119,7 +119,7 @@ def qualities(net: Bridges, version: str, stack: ExitStack) -> None:
 
 
 def retained(net: Bridges, version: str, stack: ExitStack) -> None:
-    """Who comes later gets the last one that is retained."""
+    """Who comes later gets the last one that is retained, at either bridge, and nothing once it was taken back."""
     topic = f"retained/{version}"
     says = Client(net.ports[0], version, stack)
     there = Client(net.ports[1], version, stack)
@@ -128,10 +128,24 @@ def retained(net: Bridges, version: str, stack: ExitStack) -> None:
         says.publish(topic, text, 1, retain=True)
     there.hears("old", "new")
     assert not any(message.retain for message in there.heard)
-    late = Client(net.ports[1], version, stack)
-    late.subscribe(topic, 1)
-    late.hears("new")
-    assert late.heard[0].retain and late.heard[0].qos == 1
+    for port in net.ports:
+        late = Client(port, version, stack)
+        late.subscribe(topic, 1)
+        late.hears("new")
+        assert late.heard[0].retain and late.heard[0].qos == 1
+    says.publish(topic, "", 1, retain=True)
+    there.hears("old", "new", "")
+
+    def hears_none(port: int) -> bool:
+        none = Client(port, version, stack)
+        none.subscribe(topic, 1)
+        says.publish(topic, "now", 1)
+        until(lambda: any(message.payload == b"now" for message in none.heard), "now")
+        return none.has("now")
+
+    # The word of it is an item of its own.
+    for port in net.ports:
+        until(lambda port=port: hears_none(port), f"nothing that is retained at {port}")
 
 
 def wildcards(net: Bridges, version: str, stack: ExitStack) -> None:

@@ -1,6 +1,7 @@
 //! The broker without I/O: what clients say goes in, answers and orders to the node come out.
 
 mod delivery;
+mod retained;
 mod session;
 mod topics;
 mod wanted;
@@ -11,6 +12,7 @@ use crate::packet::{
 use onym_tables::shares::Shares;
 use onym_topics::{directory, items};
 use onym_wire::push::{Id, Label, Path};
+use retained::Retained;
 use session::{Holder, Session};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -37,6 +39,8 @@ pub struct Limits {
     pub filters: usize,
     /// Topics that clients publish, and those that they subscribed to.
     pub topics: usize,
+    /// Octets that clients had retained; the oldest of the address that has most are forgotten.
+    pub retained: usize,
     /// Sessions without connection; the oldest of the address that has most end.
     pub sessions: usize,
     /// Octets of such a session; publications beyond are dropped and counted.
@@ -60,6 +64,7 @@ impl Default for Limits {
             queue: 1 << 20,
             filters: 256,
             topics: 10_000,
+            retained: 16 << 20,
             sessions: 1024,
             session: 256 << 10,
             age: 86_400,
@@ -122,6 +127,7 @@ pub(crate) struct Broker {
     fresh: u64,
     /// Sessions without connection.
     away: Shares<Holder, u64>,
+    retained: Retained,
     wanted: BTreeMap<Arc<str>, Wanted>,
     /// The topic of each item that is subscribed, and whether it is what is kept.
     items: BTreeMap<Id, (Arc<str>, bool)>,
@@ -139,12 +145,14 @@ pub(crate) struct Broker {
     pub(crate) unacknowledged: u64,
     /// Sessions that ended early, for want of room.
     pub(crate) forgotten: u64,
+    /// Retained messages that were forgotten, for want of room.
+    pub(crate) unretained: u64,
 }
 
 impl Broker {
     /// Names that clients get here begin with `prefix`.
     pub(crate) fn new(root: Path, limits: Limits, prefix: Label) -> Self {
-        let (connections, sessions, names, away) = Default::default();
+        let (connections, sessions, names, away, retained) = Default::default();
         let (wanted, items, published, known, actions) = Default::default();
         Self {
             root,
@@ -156,6 +164,7 @@ impl Broker {
             prefix,
             fresh: 0,
             away,
+            retained,
             wanted,
             items,
             published,
@@ -166,6 +175,7 @@ impl Broker {
             dropped: 0,
             unacknowledged: 0,
             forgotten: 0,
+            unretained: 0,
         }
     }
 
@@ -192,7 +202,7 @@ impl Broker {
             self.leave(now, client, session, gone.peer);
         }
         if let Some((will, level)) = gone.will {
-            let _ = self.publish(now, will, level);
+            let _ = self.publish(now, gone.peer, will, level);
         }
     }
 
@@ -321,7 +331,8 @@ impl Broker {
                 return self.end(now, client, Reason::Full);
             }
         }
-        let refused = self.publish(now, message, quality.into()).err();
+        let Some(&Connection { peer, .. }) = self.connections.get(&client) else { return };
+        let refused = self.publish(now, peer, message, quality.into()).err();
         if let (Some(reason), Version::V3) = (refused, version) {
             // Its version knows no other way to say so.
             return self.end(now, client, reason);
@@ -340,7 +351,13 @@ impl Broker {
     }
 
     /// Publishes a message: to clients here, and by the node.
-    fn publish(&mut self, now: Instant, message: Message, level: Level) -> Result<(), Reason> {
+    fn publish(
+        &mut self,
+        now: Instant,
+        peer: IpAddr,
+        message: Message,
+        level: Level,
+    ) -> Result<(), Reason> {
         let items = items(&self.root, &message.topic).ok_or(Reason::Topic)?;
         let Message { topic, payload, retain } = message;
         if !self.published.contains(&topic) {
@@ -352,18 +369,11 @@ impl Broker {
             self.learn(now, &topic);
         }
         self.value_came(&topic, &payload, level);
-        if retain {
-            self.kept_came(None, &topic, &payload, level);
-        }
         let item = items.value;
         self.actions.push(Action::Publish { item, payload: payload.clone(), is_kept: false });
-        match retain {
-            true if payload.is_empty() => self.actions.push(Action::Forget(items.retained)),
-            true => {
-                let item = items.retained;
-                self.actions.push(Action::Publish { item, payload, is_kept: true });
-            }
-            false => {}
+        if retain {
+            self.kept_came(None, &topic, &payload, level);
+            self.retain(&topic, &payload, level, peer.into());
         }
         Ok(())
     }

@@ -46,6 +46,8 @@ pub struct Stopped {
     pub unacknowledged: u64,
     /// Sessions without connection that ended early, for want of room.
     pub forgotten: u64,
+    /// Retained messages that were forgotten, for want of room.
+    pub unretained: u64,
 }
 
 /// A broker's face of a node.
@@ -114,9 +116,9 @@ impl Bridge {
         let _ = self.obey();
         self.connections.values_mut().for_each(|connection| _ = connection.flush());
         ended?;
-        let Broker { dropped, unfollowed, unacknowledged, forgotten, .. } = self.broker;
+        let Broker { dropped, unfollowed, unacknowledged, forgotten, unretained, .. } = self.broker;
         let (dropped, unsent) = (self.dropped + dropped, self.own.unsent);
-        Ok(Stopped { dropped, unsent, unfollowed, unacknowledged, forgotten })
+        Ok(Stopped { dropped, unsent, unfollowed, unacknowledged, forgotten, unretained })
     }
 
     fn turn(&mut self) -> Result<(), Error> {

@@ -82,7 +82,8 @@ impl Broker {
                 self.items.insert(path.id.clone(), (topic.clone(), is_kept));
                 self.actions.push(Action::Subscribe(path.clone()));
             }
-            let (sessions, kept, waiting) = Default::default();
+            let (sessions, waiting) = Default::default();
+            let kept = self.retained.get(topic);
             self.wanted.insert(topic.clone(), Wanted { items, sessions, kept, waiting });
         }
         let Some(wanted) = self.wanted.get_mut(topic) else { return Ok(()) };
@@ -146,7 +147,8 @@ impl Broker {
         }
     }
 
-    /// What is kept of a topic is another message: who waits for one gets it.
+    /// What is kept of a topic is another message: who waits for one gets it. An empty one says that
+    /// nothing is.
     pub(super) fn kept_came(
         &mut self,
         now: Option<Instant>,
@@ -156,6 +158,9 @@ impl Broker {
     ) {
         let Some(wanted) = self.wanted.get_mut(topic) else { return };
         wanted.kept = (!payload.is_empty()).then(|| (payload.clone(), level));
+        if payload.is_empty() {
+            return;
+        }
         let waiting = std::mem::take(&mut wanted.waiting);
         let is_due = |until: &Instant| now.is_some_and(|now| now <= *until);
         let due = waiting.iter().filter(|(_, until)| is_due(until));

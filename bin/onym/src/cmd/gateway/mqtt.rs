@@ -58,8 +58,17 @@ pub(crate) struct Args {
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 enum Line {
-    Ready { address: String },
-    Stopped { dropped: u64, unacknowledged: u64, unsent: u64, unfollowed: u64, forgotten: u64 },
+    Ready {
+        address: String,
+    },
+    Stopped {
+        dropped: u64,
+        unacknowledged: u64,
+        unsent: u64,
+        unfollowed: u64,
+        forgotten: u64,
+        unretained: u64,
+    },
 }
 
 pub(super) fn run(args: &Args, cx: &Context) -> anyhow::Result<()> {
@@ -88,13 +97,13 @@ pub(super) fn run(args: &Args, cx: &Context) -> anyhow::Result<()> {
     let stopped = bridge.serve(&stop.flag());
     supervised::tell_stop();
     let stopped = stopped.map_err(push_words::failure)?;
-    let Stopped { dropped, unacknowledged, unsent, unfollowed, forgotten } = stopped;
-    let told = Line::Stopped { dropped, unacknowledged, unsent, unfollowed, forgotten };
+    let Stopped { dropped, unacknowledged, unsent, unfollowed, forgotten, unretained } = stopped;
+    let told = Line::Stopped { dropped, unacknowledged, unsent, unfollowed, forgotten, unretained };
     cx.event(&told, |line| match line {
-        Line::Stopped { dropped, unacknowledged, unsent, unfollowed, forgotten } => format!(
+        Line::Stopped { dropped, unacknowledged, unsent, unfollowed, forgotten, unretained } => format!(
             "{dropped} publications dropped for slow clients, {unacknowledged} not acknowledged when \
              sessions ended, {unsent} nobody was subscribed to in time, {unfollowed} topics beyond \
-             the bound, {forgotten} sessions ended early\n"
+             the bound, {forgotten} sessions ended early, {unretained} retained messages forgotten\n"
         ),
         Line::Ready { .. } => String::new(),
     })
