@@ -1,6 +1,8 @@
 //! The broker without I/O: what clients say goes in, answers and orders to the node come out.
 
 mod delivery;
+mod holder;
+mod places;
 mod retained;
 mod session;
 mod topics;
@@ -9,11 +11,13 @@ mod wanted;
 use crate::packet::{
     Answer, Connect, Level, Message, Quality, RECEIVE_MAX, Reason, Said, Version, Welcome,
 };
+use holder::Holder;
 use onym_tables::shares::Shares;
 use onym_topics::{directory, items};
 use onym_wire::push::{Id, Label, Path};
+use places::Places;
 use retained::Retained;
-use session::{Holder, Session};
+use session::Session;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -131,7 +135,10 @@ pub(crate) struct Broker {
     wanted: BTreeMap<Arc<str>, Wanted>,
     /// The topic of each item that is subscribed, and whether it is what is kept.
     items: BTreeMap<Id, (Arc<str>, bool)>,
+    /// Who has places of what is wanted, and of what is published.
+    places: Places,
     published: BTreeSet<Arc<str>>,
+    published_places: Places,
     known: BTreeSet<Arc<str>>,
     actions: Vec<Action>,
     /// When it is to be looked next whose time is over.
@@ -167,7 +174,9 @@ impl Broker {
             retained,
             wanted,
             items,
+            places: Places::new(limits.topics),
             published,
+            published_places: Places::new(limits.topics),
             known,
             actions,
             look: None,
@@ -361,7 +370,7 @@ impl Broker {
         let items = items(&self.root, &message.topic).ok_or(Reason::Topic)?;
         let Message { topic, payload, retain } = message;
         if !self.published.contains(&topic) {
-            if self.published.len() >= self.limits.topics {
+            if !self.published_places.take(peer.into()) {
                 return Err(Reason::Full);
             }
             self.published.insert(topic.clone());

@@ -1,7 +1,7 @@
 //! What clients here had retained: a node gives no application what that published itself, so the bridge
 //! keeps it for who subscribes here later.
 
-use super::session::Holder;
+use super::holder::Holder;
 use super::{Action, Broker};
 use crate::packet::Level;
 use onym_tables::shares::Shares;

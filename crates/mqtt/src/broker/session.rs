@@ -1,6 +1,7 @@
 //! What clients have beyond their connections, and which of it is kept without one.
 
 use super::delivery::Delivery;
+use super::holder::Holder;
 use super::wanted::{Filter, Wanted};
 use super::{Action, Broker};
 use crate::packet::{
@@ -17,6 +18,8 @@ pub(super) struct Session {
     pub(super) name: Arc<str>,
     /// None: it waits for its client.
     pub(super) connection: Option<u64>,
+    /// Where its client is, or was.
+    pub(super) holder: Holder,
     pub(super) filters: BTreeMap<Arc<str>, Filter>,
     /// What is to come exactly once and was not let go of.
     pub(super) held: BTreeSet<u16>,
@@ -39,24 +42,22 @@ struct Absence {
     serial: u64,
 }
 
-/// Who leaves sessions behind: an address, of IPv6 without what a host chooses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Holder(IpAddr);
-
-impl From<IpAddr> for Holder {
-    fn from(of: IpAddr) -> Self {
-        Self(match of.to_canonical() {
-            IpAddr::V6(of) => IpAddr::V6((u128::from(of) >> 64 << 64).into()),
-            of => of,
-        })
-    }
-}
-
 impl Session {
-    fn new(name: Arc<str>) -> Self {
+    fn new(name: Arc<str>, holder: Holder) -> Self {
         let (filters, held, delivery) = Default::default();
         let (connection, absence, packet_max, expiry, room) = (None, None, usize::MAX, 0, 0);
-        Self { name, connection, filters, held, delivery, room, packet_max, expiry, absence }
+        Self {
+            name,
+            connection,
+            holder,
+            filters,
+            held,
+            delivery,
+            room,
+            packet_max,
+            expiry,
+            absence,
+        }
     }
 
     /// What it takes without its publications.
@@ -88,6 +89,9 @@ impl Broker {
             (true, Version::V5) => self.fresh_name(),
             _ => connect.client.clone(),
         };
+        let Some(peer) = self.connections.get(&client).map(|connection| connection.peer) else {
+            return Err(Reason::Protocol);
+        };
         let before = self.names.get(&name).copied();
         let before = before.filter(|before| self.takes_over(now, *before, connect.is_clean));
         let session = before.unwrap_or_else(|| {
@@ -95,11 +99,12 @@ impl Broker {
             if !name.is_empty() {
                 self.names.insert(name.clone(), self.last);
             }
-            self.sessions.insert(self.last, Session::new(name));
+            self.sessions.insert(self.last, Session::new(name, peer.into()));
             self.last
         });
         if let Some(known) = self.sessions.get_mut(&session) {
             (known.connection, known.room) = (Some(client), self.limits.queue);
+            known.holder = peer.into();
             known.expiry = connect.expiry;
             known.packet_max = usize::try_from(connect.packet_max).unwrap_or(usize::MAX);
             let (most, least) = (known.packet_max, Level::Least);

@@ -374,3 +374,36 @@ fn who_may_not_connect_hears_why_and_nothing_else() {
     assert_eq!(all.told.remove(&1), Some(vec![Answer::Refused(Reason::Protocol)]));
     assert!(all.ended.contains(&1));
 }
+
+#[test]
+fn one_address_does_not_take_the_topics_of_all() {
+    let mut all = Played::new(Limits { topics: 90, ..Limits::default() });
+    let publish = |topic: &str| Said::Publish(message(topic, b"", false), Quality::Least(1));
+    let refused = |answer: &Answer| *answer == Answer::Acknowledged(1, Some(Reason::Full));
+    let mut granted = 0;
+    for client in 1..=3 {
+        all.opens(client, named(client));
+        let topics: Vec<String> = (0..60).map(|number| format!("{client}/{number}")).collect();
+        let filters: Vec<(&str, Level)> = topics.iter().map(|of| (&of[..], Level::Most)).collect();
+        let [Answer::Subscribed(1, answers)] = &all.asks(client, &filters)[..] else { panic!() };
+        granted += answers.iter().filter(|answer| answer.is_ok()).count();
+        let answers: Vec<Answer> =
+            topics.iter().flat_map(|t| all.says(client, publish(t))).collect();
+        assert!(client == 1 || answers.iter().any(refused));
+    }
+    assert_eq!((granted, all.broker.published.len()), (81, 81));
+    // Somebody else still has some, and what somebody wants already is anybody's.
+    all.broker.connected(all.now, 9, "192.0.2.1".parse().unwrap());
+    all.says(9, Said::Connect(named(9)));
+    assert_eq!(all.asks(9, &[("other", Level::Most)]).len(), 1);
+    assert_eq!(all.says(9, publish("mine")), [Answer::Acknowledged(1, None)]);
+    let more = all.asks(1, &[("1/0", Level::Most), ("other", Level::Most), ("more", Level::Most)]);
+    assert_eq!(
+        more,
+        [Answer::Subscribed(1, vec![Ok(Level::Most), Ok(Level::Most), Err(Reason::Full)])]
+    );
+    // What it gives back it may have again.
+    all.says(1, Said::Unsubscribe(2, vec!["1/0".into(), "1/1".into()]));
+    let more = all.asks(1, &[("more", Level::Most)]);
+    assert_eq!(more, [Answer::Subscribed(1, vec![Ok(Level::Most)])]);
+}

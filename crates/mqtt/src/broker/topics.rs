@@ -1,5 +1,6 @@
 //! Who gets what: filters, the topics that they mean, and what comes of these.
 
+use super::holder::Holder;
 use super::session::Session;
 use super::wanted::{Filter, Wanted, granted};
 use super::{Action, Broker};
@@ -32,7 +33,8 @@ impl Broker {
             return Err(Reason::Full);
         }
         if !is_wild {
-            self.make_room(&filter);
+            let holder = known.holder;
+            self.make_room(&filter, holder);
             self.want(now, session, &filter, level)?;
         }
         if let Some(known) = self.sessions.get_mut(&session) {
@@ -53,15 +55,17 @@ impl Broker {
     }
 
     /// Where there is no more room for a topic, sessions without connection give way, as long as there
-    /// are topics that nobody else wants.
-    fn make_room(&mut self, topic: &Arc<str>) {
+    /// are topics that nobody else wants. Those of others do not for who has too many topics.
+    fn make_room(&mut self, topic: &Arc<str>, holder: Holder) {
         let is_away = |session: &u64| {
             self.sessions.get(session).is_none_or(|session| session.connection.is_none())
         };
         let is_left = |wanted: &Wanted| wanted.sessions.keys().all(is_away);
-        let is_full = self.wanted.len() >= self.limits.topics && !self.wanted.contains_key(topic);
-        if is_full && self.wanted.values().any(is_left) && self.give_way() {
-            self.make_room(topic);
+        let is_full = !self.places.has_room(holder) && !self.wanted.contains_key(topic);
+        let oldest = self.away.oldest().and_then(|session| self.sessions.get(session));
+        let is_due = self.places.is_full() || oldest.is_some_and(|oldest| oldest.holder == holder);
+        if is_full && is_due && self.wanted.values().any(is_left) && self.give_way() {
+            self.make_room(topic, holder);
         }
     }
 
@@ -74,17 +78,20 @@ impl Broker {
         level: Level,
     ) -> Result<(), Reason> {
         if !self.wanted.contains_key(topic) {
-            if self.wanted.len() >= self.limits.topics {
+            let items = items(&self.root, topic).ok_or(Reason::Topic)?;
+            let Some(holder) = self.sessions.get(&session).map(|known| known.holder) else {
+                return Ok(());
+            };
+            if !self.places.take(holder) {
                 return Err(Reason::Full);
             }
-            let items = items(&self.root, topic).ok_or(Reason::Topic)?;
             for (path, is_kept) in [(&items.value, false), (&items.retained, true)] {
                 self.items.insert(path.id.clone(), (topic.clone(), is_kept));
                 self.actions.push(Action::Subscribe(path.clone()));
             }
             let (sessions, waiting) = Default::default();
             let kept = self.retained.get(topic);
-            self.wanted.insert(topic.clone(), Wanted { items, sessions, kept, waiting });
+            self.wanted.insert(topic.clone(), Wanted { items, holder, sessions, kept, waiting });
         }
         let Some(wanted) = self.wanted.get_mut(topic) else { return Ok(()) };
         let granted = wanted.sessions.entry(session).or_insert(level);
@@ -127,8 +134,9 @@ impl Broker {
         wanted.sessions.remove(&session);
         wanted.waiting.remove(&session);
         if wanted.sessions.is_empty()
-            && let Some(Wanted { items, .. }) = self.wanted.remove(topic)
+            && let Some(Wanted { items, holder, .. }) = self.wanted.remove(topic)
         {
+            self.places.give_back(holder);
             for path in [items.value, items.retained] {
                 self.items.remove(&path.id);
                 self.actions.push(Action::Unsubscribe(path));

@@ -1,5 +1,6 @@
 //! Filters of clients, and the topics that they mean.
 
+use super::holder::Holder;
 use crate::packet::Level;
 use crate::topic;
 use onym_topics::Items;
@@ -25,6 +26,8 @@ pub(super) fn granted<'a>(
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) items: Items,
+    /// Whose place it has: that of who wanted it first.
+    pub(super) holder: Holder,
     /// Sessions, each with the level that it was granted.
     pub(super) sessions: BTreeMap<u64, Level>,
     /// The message that is kept.

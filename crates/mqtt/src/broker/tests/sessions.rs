@@ -214,6 +214,31 @@ fn sessions_without_connection_give_their_topics_to_who_is_there() {
 }
 
 #[test]
+fn sessions_of_others_do_not_give_way_for_who_has_too_many_topics() {
+    let mut all = Played::new(Limits { topics: 90, ..Limits::default() });
+    all.broker.connected(all.now, 1, "192.0.2.1".parse().unwrap());
+    all.says(1, Said::Connect(kept(1, 60)));
+    all.asks(1, &[("other", Level::Least)]);
+    all.leaves(1);
+    let asks = |all: &mut Played, client: u64| {
+        let topics: Vec<String> = (0..90).map(|number| format!("{client}/{number}")).collect();
+        let filters: Vec<(&str, Level)> = topics.iter().map(|of| (&of[..], Level::Most)).collect();
+        let answers = all.asks(client, &filters);
+        let [Answer::Subscribed(1, answers)] = &answers[..] else { panic!("{answers:?}") };
+        answers.iter().filter(|answer| answer.is_ok()).count()
+    };
+    all.opens(2, kept(2, 60));
+    assert_eq!((asks(&mut all, 2), all.broker.forgotten), (80, 0));
+    // Its own do, where it has most.
+    all.leaves(2);
+    all.opens(3, kept(3, 60));
+    all.leaves(3);
+    all.opens(4, named(4));
+    assert_eq!((asks(&mut all, 4), all.broker.forgotten), (80, 1));
+    assert_eq!(all.broker.names.len(), 3);
+}
+
+#[test]
 fn a_client_of_mqtt_5_without_a_name_gets_one_and_another_may_not_come_back() {
     let mut all = Played::new(Limits::default());
     let nameless = |version, is_clean| {
