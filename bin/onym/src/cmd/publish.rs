@@ -37,6 +37,7 @@ const LOOK: Duration = Duration::from_millis(200);
   onym publish /1/2 --text 21.5 --retain --lifetime 60    not to who comes a minute later
   onym publish /1/2 film.mp4 --lifetime 3600     late subscribers get it from caches for an hour
   sensor | onym publish /1/2 --lines --retain --deadline 5 --priority 7   overdue when it is silent
+  journal | onym publish /1/2 --lines --retain 100 --wait   no faster than subscribers here read
   sensor | onym publish /1/2 --lines --alive  subscribers may know that it is there
   onym publish /1/2 --text hello --strategy broadcast
   onym publish /1/2 --text hello --key /alice --for /alice/NAC/friends    who was let in reads it
@@ -128,6 +129,11 @@ pub(crate) struct Args {
         hide_default_value = true
     )]
     priority: u8,
+    /// Wait for subscribers of this node that are behind before the oldest of what is kept is lost to
+    /// them, `push.hold_ms` at a stretch; who is slower loses the oldest until it has caught up. Nobody
+    /// waits for subscribers at other nodes.
+    #[arg(long, requires = "retain")]
+    wait: bool,
     /// Say of this publisher that it lives, as long as the command runs: `onym subscribe --publishers`.
     #[arg(long)]
     alive: bool,
@@ -168,7 +174,8 @@ pub(crate) fn run(args: Args, cx: &Context) -> anyhow::Result<()> {
         let item = retained(&args)?;
         let [lifetime, deadline] =
             [args.lifetime, args.deadline].map(|s| s.map(Duration::from_secs));
-        let retain = Retain { count, lifetime, deadline, priority: args.priority };
+        let (priority, waits) = (args.priority, args.wait);
+        let retain = Retain { count, lifetime, deadline, priority, waits };
         app.retain_as(item, retain).map_err(failure)?;
     }
     let whole = if args.lines { None } else { Some(input(&args, app.info().length_max, &stop)?) };

@@ -138,3 +138,51 @@ fn what_does_not_follow_by_its_deadline_is_overdue() {
     let wrong = place.run(&["publish", "/1/3", "--text", "x", "--retain", "--priority", "8"]);
     assert_eq!(wrong.code, 2, "{wrong:?}");
 }
+
+/// Who pauses gets all from a publisher that waits; for one that does not read at all it waits once
+/// (P-93).
+#[test]
+fn a_publisher_that_wants_to_waits_for_who_is_behind() {
+    const COUNT: usize = 400;
+    let place = Place::new();
+    let _daemon = push_daemon(&place, &["push.node=a", "shards=2", "push.hold_ms=2000"]);
+    let (strategy, item): (_, Id) = (Strategy::DOMAIN_LOCAL, "/1/2".parse().unwrap());
+    let open = || {
+        let mut app = App::open(Some(&place.node()), "test").unwrap();
+        app.subscribe_item(&item, strategy).unwrap();
+        app
+    };
+    let mut maker = App::open(Some(&place.node()), "test").unwrap();
+    maker.publish_scope(&Id::from_labels(item.parent()), strategy).unwrap();
+    let (mut reader, mut sleeper) = (open(), open());
+    let file = place.path("lines");
+    let lines: Vec<String> = (0..COUNT).map(|n| format!("{n:0>8000}\n")).collect();
+    std::fs::write(&file, lines.concat()).unwrap();
+    let args = ["publish", "/1/2", file.to_str().unwrap(), "--lines", "--retain", "2", "--wait"];
+    let _publisher = place.start(&args);
+    for (n, line) in lines.iter().enumerate() {
+        let event = reader.event(Some(PATIENCE)).unwrap();
+        let Some(Event::Data { payload, .. }) = &event else { panic!("{n}: {event:?}") };
+        assert_eq!(payload[..], line.as_bytes()[..8000], "{n}");
+        if n % 50 == 0 {
+            // It takes its time, but not so long as a publisher waits.
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+    let told = place.json(&["explain", "--push", "/1/2"])["here"].clone();
+    assert_eq!((&told["retained"]["waits"], &told["retained"]["most"]), (&true.into(), &2.into()));
+    assert_eq!(told["behind"], "publishers wait, then the oldest goes");
+    let status = place.json(&["rendezvous", "status"])["retained"].clone();
+    assert_eq!((&status["waiting"], &status["in_vain"]), (&0.into(), &1.into()), "{status}");
+    let (mut came, mut missed) = (0, 0);
+    while came + missed < COUNT as u64 {
+        match sleeper.event(Some(PATIENCE)).unwrap() {
+            Some(Event::Data { .. }) => came += 1,
+            Some(Event::Missed(count)) => missed += count,
+            event => panic!("{event:?}"),
+        }
+    }
+    assert!(missed > 0, "{came} came");
+    let alone = place.run(&["publish", "/1/2", "--text", "x", "--wait"]);
+    assert_eq!(alone.code, 2, "{alone:?}");
+}

@@ -143,8 +143,8 @@ impl<'a> Publication<'a> {
 /// How an item is delivered, as its publisher chooses.
 ///
 /// Without a history the publisher waits for who is behind, as long as `push.hold_ms` says, and who
-/// is slower loses what is new. With one the oldest goes and nobody waits. Either is told as
-/// [`Event::Missed`].
+/// is slower loses what is new. With one the oldest goes, and nobody waits unless the publisher
+/// [`waits`](Retain::waits). Either is told as [`Event::Missed`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retain {
     /// So many of the last publications are kept for who subscribes later and who is behind, 65,535
@@ -157,6 +157,11 @@ pub struct Retain {
     pub deadline: Option<Duration>,
     /// What an application that is behind in several items is told first: 0, the last one, to 7.
     pub priority: u8,
+    /// The publisher waits for applications of its node that are behind, before the oldest goes: the
+    /// node takes nothing from it, as long as `push.hold_ms` says at a stretch. Who is slower loses
+    /// the oldest until it has caught up. Nobody waits for subscribers at other nodes, and a node of an
+    /// earlier version for none: there the oldest goes.
+    pub waits: bool,
 }
 
 impl Retain {
@@ -175,6 +180,7 @@ impl Retain {
             lifetime_ms: self.lifetime.map_or(0, |time| ms(time).try_into().unwrap_or(u64::MAX)),
             deadline_ms: self.deadline.map_or(0, |time| ms(time).try_into().unwrap_or(u32::MAX)),
             priority: self.priority,
+            waits: self.waits,
             ..Message::new(kind::RETAIN, tag)
         }
     }
