@@ -253,8 +253,10 @@ class AppTest(unittest.IsolatedAsyncioTestCase):
         await app.retain(ids[0], 3, Terms(lifetime=1.5, deadline=60, priority=7))
         await app.retain(ids[0], 3, Terms(lifetime=0.0001))
         await app.retain(ids[0])
-        told = [(a.number, a.lifetime, a.deadline, a.priority) for a in node.asked[100:]]
-        self.assertEqual(told, [(3, 1500, 60_000, 7), (3, 1, 0, 0), (1, 0, 0, 0)])
+        await app.retain(ids[0], 3, Terms(waits=True))
+        told = [(a.number, a.lifetime, a.deadline, a.priority, a.wait) for a in node.asked[100:]]
+        wanted = [(3, 1500, 60_000, 7, 0), (3, 1, 0, 0, 0), (1, 0, 0, 0, 0), (3, 0, 0, 0, 1)]
+        self.assertEqual(told, wanted)
         for status, kind in ((Status.NO_PARENT, NoParentError), (Status.BOUND, BoundError)):
             node.status = status
             with self.assertRaises(kind) as refused:

@@ -22,6 +22,7 @@ from onym.push import (
     Status,
     StopPublish,
     Strategy,
+    Terms,
     aio,
 )
 from onym.push.call import CallRefusedError, Client, GoneError, NoServerError, Server
@@ -129,6 +130,22 @@ class DaemonTest(unittest.TestCase):
                 with self.assertRaises(RefusedError) as caught:
                     giver.publish_told(item, b"late", strategy)
                 self.assertEqual(caught.exception.status, Status.STOPPED)
+
+    def test_a_publisher_waits_for_a_subscriber_of_its_node_that_is_behind(self) -> None:
+        with daemon("push.hold_ms=20000") as node, App.open(node) as giver, App.open(node) as taker:
+            item, strategy = Id.parse("/1/2"), Strategy.NODE_LOCAL
+            giver.publish_scope(Id.parse("/1"), strategy)
+            giver.publish_item(item, strategy)
+            giver.retain(item, 1, Terms(waits=True))
+            taker.subscribe_item(item, strategy)
+            payloads = [bytes([n]) * 300_000 for n in range(4)]
+            # One is more than the node tells at a time, so two wait, one more than it retains.
+            for payload in payloads[:3]:
+                giver.publish(item, payload, strategy)
+            for payload in payloads[:3]:
+                self.assertEqual(taker.event(LONG), Data(item, payload))
+            giver.publish(item, payloads[3], strategy)
+            self.assertEqual(taker.event(LONG), Data(item, payloads[3]))
 
     def test_what_cannot_be_is_refused_with_the_reason(self) -> None:
         with daemon() as node, App.open(node) as app:

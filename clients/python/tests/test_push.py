@@ -23,6 +23,7 @@ from onym.push import (
     Status,
     StopPublish,
     Strategy,
+    Terms,
     algorithmic,
 )
 from onym.push.message import MESSAGE_MAX, PIECE_MAX, TYPE, Kind, Message
@@ -124,8 +125,9 @@ class PushTest(unittest.TestCase):
         asked = self.node.hear()
         self.assertEqual((asked.kind, asked.id, asked.number), (Kind.RETAIN, ITEM.octets, 10))
         with self.assertRaises(RefusedError) as caught:
-            self.app.retain(ITEM, 70_000)
+            self.app.retain(ITEM, 70_000, Terms(waits=True))
         self.assertEqual(caught.exception.status, Status.BOUND)
+        self.assertEqual((asked.wait, self.node.hear().wait), (0, 1))
 
     def test_publishing_is_told_what_became_of_it(self) -> None:
         self.node.say(Message(Kind.STATUS, tag=2, status=0, local=3, frames=2))

@@ -105,6 +105,7 @@ class _Field(IntEnum):
     LIFETIME = 102
     DEADLINE = 104
     PRIORITY = 106
+    WAIT = 108
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,8 @@ class Terms:
     """The next publication follows within so long; otherwise subscribers hear `Overdue`."""
     priority: int = 0
     """What a subscriber that is behind in several items is told first: 0, the last one, to 7."""
+    waits: bool = False
+    """Wait for subscribers of this node that are behind before the oldest is lost to them."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,7 @@ class Message:
     lifetime: int = 0
     deadline: int = 0
     priority: int = 0
+    wait: int = 0
     payload: bytes | None = None
 
     def encode(self) -> bytes:
@@ -163,6 +167,7 @@ class Message:
             (_Field.STATUS, self.status),
             (_Field.ROLE, self.role or None),
             (_Field.PRIORITY, self.priority or None),
+            (_Field.WAIT, self.wait or None),
         ):
             if octet is not None:
                 out += _tlv.element(typ, bytes([octet]))
@@ -240,6 +245,7 @@ _SINGLE: dict[int, str] = {
     _Field.STATUS: "status",
     _Field.ROLE: "role",
     _Field.PRIORITY: "priority",
+    _Field.WAIT: "wait",
 }
 
 
@@ -258,6 +264,7 @@ def retain(id: Id, count: int, terms: Terms) -> Message:  # noqa: A002
         lifetime=lifetime,
         deadline=deadline,
         priority=terms.priority,
+        wait=int(terms.waits),
     )
 
 
