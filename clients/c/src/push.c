@@ -25,6 +25,7 @@ enum kind { PUBLISH = 8, REGISTER = 9, RETAIN = 10, STATUS = 106, REGISTERED = 1
 enum field {
 	ID = 1, PREFIX = 3, STRATEGY = 5, STATUS_IS = 7, ROUTE = 9, NODE = 17, NUMBER = 25,
 	LENGTH = 65, OFFSET = 67, ABOUT = 69, PAYLOAD = 71, TEXT = 96, LOCAL = 98, FRAMES = 100, LIFETIME = 102,
+	DEADLINE = 104, PRIORITY = 106, WAIT = 108,
 };
 
 struct octets {
@@ -305,6 +306,12 @@ int onym_push_ask(struct onym_push *app, enum onym_push_request request, const s
 
 int onym_push_retain(struct onym_push *app, const struct onym_push_id *id, uint64_t count)
 {
+	return onym_push_retain_as(app, id, &(struct onym_push_terms){ .count = count });
+}
+
+int onym_push_retain_as(struct onym_push *app, const struct onym_push_id *id, const struct onym_push_terms *terms)
+{
+	const uint8_t wait = 1;
 	struct out o;
 	int error;
 
@@ -312,7 +319,11 @@ int onym_push_retain(struct onym_push *app, const struct onym_push_id *id, uint6
 		return -EINVAL;
 	begin(&o, RETAIN, next_tag(app));
 	put(&o, ID, id->v, id->len);
-	o.at = onym_put_nni(o.at, NUMBER, count);
+	o.at = onym_put_nni(o.at, NUMBER, terms->count);
+	o.at = onym_put_nni(o.at, LIFETIME, terms->lifetime_ms);
+	o.at = onym_put_nni(o.at, DEADLINE, terms->deadline_ms);
+	put(&o, PRIORITY, &terms->priority, 1);
+	put(&o, WAIT, &wait, terms->waits ? 1 : 0);
 	error = finish(app, &o);
 	return error ? error : answer(app);
 }

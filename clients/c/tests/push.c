@@ -61,6 +61,20 @@ static struct onym_push_event next(struct onym_push *app, enum onym_push_event_k
 	return event;
 }
 
+/* What may be chosen of what is retained, and what is beyond. */
+static void terms(struct onym_push *giver, struct onym_push *taker, const struct onym_push_id *item)
+{
+	struct onym_push_terms terms = { .count = 2, .lifetime_ms = 1000, .deadline_ms = 60000, .priority = 7, .waits = true };
+	struct onym_push_publication p = { .id = item, .strategy = ONYM_NODE_LOCAL, .payload = "on", .len = 2 };
+
+	CHECK(!onym_push_retain_as(giver, item, &terms) && !onym_push_publish(giver, &p, NULL));
+	CHECK(next(taker, ONYM_DATA).len == 2);
+	terms.priority = 8;
+	CHECK(onym_push_retain_as(giver, item, &terms) == 12);
+	terms = (struct onym_push_terms){ .count = 2, .lifetime_ms = 3600001 };
+	CHECK(onym_push_retain_as(giver, item, &terms) == 12);
+}
+
 static void long_publications(const char *node)
 {
 	struct onym_push *giver = onym_push_open(node, "giver"), *taker = onym_push_open(node, "taker");
@@ -103,6 +117,7 @@ static void long_publications(const char *node)
 	taker = onym_push_open(node, "late");
 	CHECK(taker && !onym_push_ask(taker, ONYM_SUBSCRIBE_ITEM, &item, ONYM_NODE_LOCAL));
 	CHECK(next(taker, ONYM_DATA).len == 5);
+	terms(giver, taker, &item);
 	onym_push_close(taker);
 	onym_push_close(giver);
 	free(payload);

@@ -10,6 +10,7 @@
 #ifndef ONYM_PUSH_H
 #define ONYM_PUSH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -76,6 +77,16 @@ struct onym_push_publication {
 	uint64_t lifetime_ms;                 /* how long caches may answer with it */
 };
 
+/* How an item is retained; what is 0 is not chosen. */
+struct onym_push_terms {
+	uint64_t count;        /* of its last publications, 65535 at most; 0: no more */
+	uint64_t lifetime_ms;  /* after which each is forgotten, an hour at most */
+	uint32_t deadline_ms;  /* within which the next one follows, an hour at most */
+	uint8_t priority;      /* what who is behind in several items is told first, to 7 */
+	bool waits;            /* the publisher waits for applications of its node that are behind, push.hold_ms
+				  at a stretch, before the oldest is lost to them; for others never */
+};
+
 struct onym_push_sent {
 	uint64_t local;   /* applications of this node that got it */
 	uint64_t frames;  /* frames that left for other nodes */
@@ -115,6 +126,8 @@ int onym_push_ask(struct onym_push *app, enum onym_push_request request, const s
 		  enum onym_push_strategy strategy);
 /* The node keeps the last `count` publications of the item for who subscribes later; 0: no more. */
 int onym_push_retain(struct onym_push *app, const struct onym_push_id *id, uint64_t count);
+/* A node of an earlier version skips what it does not know of the terms. */
+int onym_push_retain_as(struct onym_push *app, const struct onym_push_id *id, const struct onym_push_terms *terms);
 /* With `sent` waits for what became of it, and returns its status; without, a refusal is an event. */
 int onym_push_publish(struct onym_push *app, const struct onym_push_publication *publication,
 		      struct onym_push_sent *sent);
