@@ -2,6 +2,7 @@
 
 use crate::inbox::{Inbox, Interest};
 use crate::keys::Prefix;
+use crate::queries::Queries;
 use anyhow::{Result, anyhow};
 use onym_client::push::{App, Event};
 use onym_topics::{Items, Topics, directory, items};
@@ -14,6 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
+use zenoh::query::{Query, Queryable};
 use zenoh::sample::{Locality, Sample, SampleKind};
 use zenoh::{Session, Wait};
 
@@ -44,15 +46,17 @@ pub(crate) struct Counts {
     refused: u64,
     unsent: u64,
     missed: u64,
+    answered: u64,
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { from_zenoh, to_zenoh, dropped, refused, unsent, missed } = self;
+        let Self { from_zenoh, to_zenoh, dropped, refused, unsent, missed, answered } = self;
         write!(
             f,
             "{from_zenoh} values from Zenoh, {to_zenoh} to Zenoh, {dropped} dropped for want of \
-             room, {refused} refused, {unsent} nobody was subscribed to in time, {missed} missed"
+             room, {refused} refused, {unsent} nobody was subscribed to in time, {missed} missed, \
+             {answered} answers to queries"
         )
     }
 }
@@ -69,10 +73,12 @@ struct Followed {
 pub(crate) struct Bridge {
     session: Session,
     _subscriber: Subscriber<()>,
+    _queryable: Queryable<()>,
     inbox: Arc<Inbox>,
     /// Values that are no puts, or too long.
     refused: Arc<AtomicU64>,
     own: Topics,
+    queries: Queries,
     root: Path,
     prefix: Prefix,
     limits: Limits,
@@ -89,27 +95,35 @@ fn wrong(error: zenoh::Error) -> anyhow::Error {
 }
 
 impl Bridge {
+    /// With two applications of the node: one for what is published, one for queries.
     pub(crate) fn begin(
         session: Session,
-        app: App,
+        [app, reader]: [App; 2],
         prefix: Prefix,
         root: Path,
         strategy: Strategy,
         limits: Limits,
     ) -> Result<Self> {
         let own = Topics::begin(app, &root, strategy)?;
+        let queries = Queries::new(reader, &root, strategy, limits.queue);
         let (inbox, refused) = (Arc::new(Inbox::new(limits.queue)?), Arc::default());
         let take = taker(Arc::clone(&inbox), Arc::clone(&refused), prefix.clone(), limits.packet);
         let subscriber = session.declare_subscriber(prefix.all());
         let subscriber = subscriber.allowed_origin(Locality::Remote).callback(take);
         let _subscriber = subscriber.wait().map_err(wrong)?;
+        let asked = Arc::clone(&inbox);
+        let queryable = session.declare_queryable(prefix.all()).allowed_origin(Locality::Remote);
+        let queryable = queryable.callback(move |query| asked.query(query));
+        let _queryable = queryable.wait().map_err(wrong)?;
         let (published, followed, of, counts) = Default::default();
         Ok(Self {
             session,
             _subscriber,
+            _queryable,
             inbox,
             refused,
             own,
+            queries,
             root,
             prefix,
             limits,
@@ -127,7 +141,8 @@ impl Bridge {
         }
         let _ = self.session.close().wait();
         self.counts.dropped += self.inbox.dropped();
-        self.counts.refused += self.refused.load(Ordering::Relaxed);
+        self.counts.refused += self.refused.load(Ordering::Relaxed) + self.queries.refused;
+        self.counts.answered = self.queries.answered;
         self.counts.unsent += self.own.unsent;
         Ok(self.counts)
     }
@@ -150,18 +165,24 @@ impl Bridge {
         for (topic, payload) in left.values {
             self.publish(now, topic, payload)?;
         }
+        for query in left.queries {
+            self.ask(now, query)?;
+        }
         self.own.answered()?;
         self.own.handle_timeout(now);
+        self.counts.missed += self.queries.turn(now)?;
         Ok(())
     }
 
     fn wait(&self) {
-        let app = match self.own.app.wants_write() {
+        let of = |app: &App| match app.wants_write() {
             true => PollFlags::IN | PollFlags::OUT,
             false => PollFlags::IN,
         };
+        let (own, queries) = (&self.own.app, &self.queries.own.app);
         let mut fds = [
-            PollFd::from_borrowed_fd(self.own.app.fd(), app),
+            PollFd::from_borrowed_fd(own.fd(), of(own)),
+            PollFd::from_borrowed_fd(queries.fd(), of(queries)),
             PollFd::from_borrowed_fd(self.inbox.fd(), PollFlags::IN),
         ];
         let look = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK.subsec_nanos()) };
@@ -182,6 +203,16 @@ impl Bridge {
         }
         self.counts.from_zenoh += 1;
         Ok(self.own.publish(now, &items.value, payload.into())?)
+    }
+
+    /// A query of Zenoh.
+    fn ask(&mut self, now: Instant, query: Query) -> Result<()> {
+        let key = query.key_expr().clone();
+        let topics = self
+            .followed
+            .iter()
+            .map(|(topic, followed)| (topic, followed.publisher.key_expr(), &followed.items));
+        self.queries.ask(now, query, topics.filter(|(_, of, _)| key.intersects(of)))
     }
 
     /// A publication of the node.

@@ -1,9 +1,11 @@
 //! What threads of Zenoh leave for the bridge: bounded, and it wakes it.
 
+use crate::queries::{QUERIES_MAX, refuse};
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use zenoh::query::Query;
 
 /// What a value takes beside its octets, about.
 const OVERHEAD: usize = 64;
@@ -29,6 +31,7 @@ pub(crate) struct Left {
     pub(crate) values: VecDeque<(Arc<str>, Vec<u8>)>,
     /// Topics whose subscribers in Zenoh came or went.
     pub(crate) matched: BTreeMap<Arc<str>, Interest>,
+    pub(crate) queries: Vec<Query>,
     octets: usize,
     dropped: u64,
 }
@@ -72,6 +75,19 @@ impl Inbox {
         self.wake();
     }
 
+    /// Leaves a query; one for which there is no room is told so, and counted.
+    pub(crate) fn query(&self, query: Query) {
+        let mut left = self.left();
+        if left.queries.len() >= QUERIES_MAX {
+            left.dropped += 1;
+            drop(left);
+            return refuse(&query, "too many queries");
+        }
+        left.queries.push(query);
+        drop(left);
+        self.wake();
+    }
+
     /// To wait on.
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
@@ -85,14 +101,14 @@ impl Inbox {
         std::mem::replace(&mut *left, Left { dropped, ..Left::default() })
     }
 
-    /// Values for which there was no room.
+    /// Values and queries for which there was no room.
     pub(crate) fn dropped(&self) -> u64 {
         self.left().dropped
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
 

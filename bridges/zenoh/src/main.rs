@@ -3,6 +3,7 @@
 mod bridge;
 mod inbox;
 mod keys;
+mod queries;
 
 use anyhow::{Context, Result, anyhow};
 use bridge::{Bridge, Limits};
@@ -27,7 +28,7 @@ use zenoh::{Config, Session, Wait};
 
 The key plant/sensors/roof is the item /zenoh/sensors/roof/~value, at every node of the domain. Topics
 that bridges say they have go to Zenoh while somebody there is subscribed; --key names others. What came
-over a bridge is not sent back. Queries are not mapped."
+over a bridge is not sent back. A get is answered by what is retained of these topics."
 )]
 struct Args {
     /// The node: unix:///path, tcp4://host:port; by default the usual places.
@@ -112,10 +113,11 @@ fn main() -> Result<()> {
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
             .context("cannot handle signals")?;
     }
-    let app = App::open(args.node.as_deref(), "onym-zenoh")?;
+    let open = |name| App::open(args.node.as_deref(), name);
+    let apps = [open("onym-zenoh")?, open("onym-zenoh queries")?];
     let limits = Limits { queue: args.queue_max, packet: args.packet_max, topics: args.topics_max };
     let (prefix, scope) = (args.prefix.clone(), args.scope.clone());
-    let mut bridge = Bridge::begin(session(&args)?, app, prefix, scope, args.strategy, limits)?;
+    let mut bridge = Bridge::begin(session(&args)?, apps, prefix, scope, args.strategy, limits)?;
     for topic in &args.keys {
         bridge.follow(topic)?;
     }

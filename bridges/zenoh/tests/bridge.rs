@@ -1,5 +1,7 @@
 //! Peers of Zenoh and applications of Onym hear each other. ONYM names the program `onym`.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
 use std::collections::BTreeSet;
 use std::fs::{File, read_to_string};
 use std::net::TcpListener;
@@ -144,6 +146,19 @@ impl Peer {
         self.session.put(key, text).wait().unwrap();
     }
 
+    /// The keys and texts that answer a get, in order.
+    fn gets(&self, keys: &str) -> Vec<(String, String)> {
+        let replies = self.session.get(keys).wait().unwrap();
+        let mut all = Vec::new();
+        while let Ok(reply) = replies.recv() {
+            let sample = reply.into_result().unwrap();
+            let text = sample.payload().try_to_string().unwrap().into_owned();
+            all.push((sample.key_expr().to_string(), text));
+        }
+        all.sort();
+        all
+    }
+
     /// The keys and texts that come.
     fn hears(&self, keys: &str) -> (Subscriber<()>, Heard) {
         let heard = Heard::default();
@@ -179,6 +194,56 @@ fn what_a_peer_puts_comes_to_applications_and_the_other_way() {
     domain.publish("/zenoh/lamp/~value", "on");
     until("a publication", || [&exact, &wild].iter().all(|heard| has(heard, "plant/lamp", "on")));
     assert_ends(bridge, ", 1 to Zenoh,");
+}
+
+#[test]
+fn a_get_is_answered_by_what_is_retained_of_each_topic_that_it_matches() {
+    let (domain, peer) = (Domain::new(), Peer::new());
+    let words = ["lamp", "door", "door/lock", "never"].map(|key| ["--key", key]).concat();
+    let words = [&["--prefix", "plant"][..], &words[..]].concat();
+    let bridge = domain.bridge("bridge", &peer, &words);
+    let retain = |name: &str, item: &str, text: &str| {
+        domain.run(name, &["publish", item, "--retain", "--text", text])
+    };
+    let _lamp = retain("lamp", "/zenoh/lamp/~value", "on");
+    let _door = retain("door", "/zenoh/door/~retained", "shut");
+    let _lock = retain("lock", "/zenoh/door/lock/~value", "locked");
+    let pair = |key: &str, text: &str| (key.to_owned(), text.to_owned());
+    let all =
+        [pair("plant/door", "shut"), pair("plant/door/lock", "locked"), pair("plant/lamp", "on")];
+    // They are there when they are.
+    until("what is retained", || peer.gets("plant/**") == all);
+    // The bridge is subscribed to one of them already, and to others it is not.
+    let (_subscriber, _) = peer.hears("plant/lamp");
+    assert_eq!(peer.gets("plant/lamp"), all[2..]);
+    assert_eq!(peer.gets("plant/*"), [all[0].clone(), all[2].clone()]);
+    assert_eq!(peer.gets("**/lock"), all[1..2]);
+    // Nothing is retained, or no topic matches, or it is beside the prefix.
+    for key in ["plant/never", "plant/none", "plants/lamp", "plant"] {
+        assert!(peer.gets(key).is_empty(), "{key}");
+    }
+    let said = bridge.ends();
+    assert!(!said.contains(" 0 answers to queries") && said.contains(" 0 refused,"), "{said}");
+}
+
+#[test]
+fn queries_and_values_beyond_the_bounds_are_refused_and_the_rest_is_answered() {
+    let (domain, peer) = (Domain::new(), Peer::new());
+    let bridge =
+        domain.bridge("bridge", &peer, &["--key", "lamp", "--key", "door", "--queue-max", "100"]);
+    let _lamp =
+        domain.run("lamp", &["publish", "/zenoh/lamp/~retained", "--retain", "--text", "on"]);
+    let long = "x".repeat(101);
+    let door = ["publish", "/zenoh/door/~retained", "--retain", "--text", &long];
+    let _door = domain.run("door", &door);
+    let on = [("lamp".to_owned(), "on".to_owned())];
+    until("what is retained", || peer.gets("*") == on);
+    // More at once than may be under way.
+    let asked: Vec<_> = (0..600).map(|_| peer.session.get("door").wait().unwrap()).collect();
+    let refused = asked.iter().filter(|of| of.recv().is_ok_and(|reply| reply.result().is_err()));
+    assert!(refused.count() >= 600 - 2 * 256);
+    assert_eq!(peer.gets("*"), on);
+    assert!(!bridge.ends().contains(" 0 refused,"));
 }
 
 /// A bridge tells so at its end.

@@ -64,15 +64,21 @@ pub struct Topics {
 }
 
 impl Topics {
+    /// What says nothing to other bridges, and hears nothing of them.
+    #[must_use]
+    pub fn silent(app: App, root: &Path, strategy: Strategy) -> Self {
+        let directory = names::own_directory(root, app.token());
+        let (items, scopes, asked) = Default::default();
+        Self { app, strategy, items, scopes, asked, directory, unsent: 0 }
+    }
+
     /// Publishes the scopes of a bridge of the topics beneath `root`, and subscribes to what other
     /// bridges say.
     ///
     /// # Errors
     /// [`Error`].
     pub fn begin(app: App, root: &Path, strategy: Strategy) -> Result<Self, Error> {
-        let directory = names::own_directory(root, app.token());
-        let (items, scopes, asked) = Default::default();
-        let mut own = Self { app, strategy, items, scopes, asked, directory, unsent: 0 };
+        let mut own = Self::silent(app, root, strategy);
         let scope = names::directory(root);
         let directory = own.directory.clone();
         own.publish_above(&directory)?;
