@@ -1,7 +1,7 @@
 //! What is known of a pending Interest, for who records it on its way or measures its round trip.
 
 use crate::Forwarder;
-use crate::stage::Pending;
+use crate::stage::{Attention, Pending};
 use onym_link::Packet;
 use onym_tables::hash::NameHashes;
 use onym_tables::pit::{Key, TOKEN_LEN};
@@ -47,18 +47,42 @@ impl<R, C> Forwarder<R, C> {
         }
     }
 
-    /// Whether, since this was forgotten last, something came that somebody may look at: an Interest with
-    /// such a name, or one that was dropped; an entry ended that is looked at; Data did something else
-    /// than to end entries; or a Nack came.
+    /// From now on somebody looks after so many packets ([`Self::is_due`]). What was met is forgotten.
+    pub fn look_after(&mut self, packets: u64) {
+        self.pending.attention = Attention::after(packets);
+    }
+
+    /// Packets that are left until then.
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.pending.attention.left()
+    }
+
+    /// Counts a packet that was taken in: whether somebody looks, because it was the last one of those, or
+    /// because something was met ([`Self::has_met`]).
     #[inline(always)]
     #[must_use]
+    pub const fn is_due(&mut self) -> bool {
+        self.pending.attention.is_due()
+    }
+
+    /// Whether, since this was forgotten last, something came that somebody may look at: an Interest with
+    /// such a name, with the context of a trace, or one that was dropped; an entry ended that is looked
+    /// at; Data did something else than to end entries; or a Nack came.
+    #[must_use]
     pub const fn has_met(&self) -> bool {
-        self.pending.has_met
+        self.pending.attention.has_met()
     }
 
     /// Forgets it.
     pub const fn forget_met(&mut self) {
-        self.pending.has_met = false;
+        self.pending.attention.forget_met();
+    }
+
+    /// Interests may come with the context of a trace in the place of an announcement, and are taken in
+    /// as those without.
+    pub const fn take_contexts(&mut self) {
+        self.pending.takes_contexts = true;
     }
 
     /// Whether somebody waits in the entry with this token.

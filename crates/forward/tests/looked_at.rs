@@ -3,6 +3,7 @@
 mod support;
 
 use onym_forward::Verdict;
+use onym_frame::Buf;
 use onym_link::LpIn;
 use onym_tables::FaceId;
 use support::{Bench, I, data_bytes};
@@ -63,6 +64,25 @@ fn what_was_asked_before_is_looked_at_when_all_is() {
         assert_eq!(b.data(257, name, 0), Verdict::Satisfied);
         assert_eq!(has_met(&mut b), is_looked_at, "{name}");
     }
+}
+
+/// Law: an Interest with the context of a trace is taken in, and met, where such are recorded; elsewhere
+/// it has a field that no Interest has.
+#[test]
+fn an_interest_with_a_context_is_met_where_such_are_recorded() {
+    let mut b = bench();
+    let asks = |b: &mut Bench, nonce: u32, no_cache: bool| {
+        let bytes = I::new("/a/1", nonce).bytes();
+        let attached = Some(Buf::copy_from(&[1; 26]));
+        b.receive(256, bytes, LpIn { prefix_announcement: attached, no_cache, ..LpIn::default() })
+    };
+    assert_eq!(asks(&mut b, 1, false), Verdict::UnexpectedField);
+    b.fw.take_contexts();
+    b.fw.forget_met();
+    assert_eq!(asks(&mut b, 2, false), Verdict::Forwarded);
+    assert!(has_met(&mut b));
+    assert_eq!(asks(&mut b, 3, true), Verdict::UnexpectedField, "for another field");
+    b.check();
 }
 
 /// Law: Data that end no entry are met, whatever becomes of them.

@@ -32,7 +32,8 @@ pub struct Capture {
     tail: Tail,
     /// What is between the shell's clock and Unix time, in nanoseconds.
     unix_offset: u64,
-    asked: Tick,
+    /// When it ends unless it is asked before.
+    ends: Tick,
     /// How many fit since the last one that was kept.
     skipped: u32,
     taken: Taken,
@@ -41,7 +42,7 @@ pub struct Capture {
 impl Capture {
     pub(crate) fn new(now: Tick, viewer: u64, filter: Filter, unix_offset: u64) -> Self {
         let (taken, tail) = (Taken::default(), tail(&filter));
-        Self { viewer, filter, tail, unix_offset, asked: now, skipped: 0, taken }
+        Self { viewer, filter, tail, unix_offset, ends: now + LEASE, skipped: 0, taken }
     }
 
     /// By which most packets are told that it does not want.
@@ -54,7 +55,7 @@ impl Capture {
     }
 
     pub(crate) fn is_over(&self, now: Tick) -> bool {
-        now.since(self.asked) > LEASE
+        now > self.ends
     }
 
     pub(crate) fn note(&mut self, seen: &Seen<'_>) {
@@ -75,7 +76,7 @@ impl Capture {
     }
 
     pub(crate) fn take(&mut self, now: Tick, filter: &Filter) -> Taken {
-        self.asked = now;
+        self.ends = now + LEASE;
         if self.filter != *filter {
             self.filter = filter.clone();
             self.tail = tail(filter);
@@ -88,7 +89,7 @@ impl Capture {
 }
 
 /// Room for about as much again.
-pub(crate) const fn about(len: usize) -> usize {
+const fn about(len: usize) -> usize {
     len + len / 4
 }
 

@@ -19,7 +19,7 @@ pub use record::{Direction, Kind, Record};
 pub use spans::{End, FACES_MAX, OPEN_MAX, SPANS_MAX, Span, SpanCounts, SpanSettings, Spans, Wait};
 pub use traffic::{PrefixRow, RoundTrip, Sample, Traffic};
 
-use onym_link::{LpIn, LpOut, Packet, PacketKind};
+use onym_link::{LpIn, LpOut, Packet};
 use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
 use onym_wire::lp::LpHeader;
@@ -127,10 +127,15 @@ pub struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// A packet that came, with its verdict.
+    /// A packet that came, with its name and verdict.
     #[must_use]
     #[inline]
-    pub fn received(at: Tick, packet: &'a Packet, outcome: Outcome) -> Self {
+    pub fn received(
+        at: Tick,
+        packet: &'a Packet,
+        name: Option<&'a [u8]>,
+        outcome: Outcome,
+    ) -> Self {
         Self {
             at,
             face: packet.face,
@@ -139,7 +144,7 @@ impl<'a> Seen<'a> {
             outcome,
             fields: Fields::In(&packet.lp),
             octets: &packet.bytes,
-            name: name_of(&packet.bytes),
+            name,
         }
     }
 }
@@ -148,10 +153,33 @@ impl<'a> Seen<'a> {
 #[must_use]
 #[inline]
 pub fn name_of(octets: &[u8]) -> Option<&[u8]> {
-    name_and_rest(octets).map(|(name, _)| name)
+    Named::of(octets).map(|named| named.name)
 }
 
-/// The same, and what follows it.
+/// The name with which an Interest or Data begins.
+#[derive(Debug, Clone, Copy)]
+pub struct Named<'a> {
+    /// Its VALUE.
+    pub name: &'a [u8],
+    /// What follows it.
+    rest: &'a [u8],
+}
+
+impl<'a> Named<'a> {
+    /// That of a packet; none where it is neither, or does not begin as such.
+    #[must_use]
+    #[inline]
+    pub fn of(octets: &'a [u8]) -> Option<Self> {
+        let (name, rest) = name_and_rest(octets)?;
+        Some(Self { name, rest })
+    }
+
+    /// Whether it is an Interest that longer names answer, too: CanBePrefix comes next to the name.
+    fn asks_below(&self) -> bool {
+        self.rest.first().map(|octet| u32::from(*octet)) == Some(types::CAN_BE_PREFIX)
+    }
+}
+
 #[inline]
 fn name_and_rest(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     // Where the VALUE of an element with a type of one octet begins, and its length.
@@ -181,38 +209,19 @@ fn name_and_rest(octets: &[u8]) -> Option<(&[u8], &[u8])> {
 /// Why a packet that came is looked at, beside captures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Look {
-    /// It is an Interest that is to be recorded.
+    /// It is to be recorded, where it is an Interest.
     pub is_recorded: bool,
     /// For how many packets it stands as a sample of the traffic; 0 when it is none.
     pub stands_for: u64,
 }
 
-/// Draws among the packets of a kind.
-#[derive(Debug, Clone, Copy)]
-struct Draw {
-    /// Packets until the next one that is drawn, and with it.
-    left: u64,
-    /// Its number, of those that came.
-    next: u64,
-}
-
-impl Draw {
-    /// Packets that came.
-    const fn came(self) -> u64 {
-        self.next - self.left
-    }
-
-    /// The next one that is drawn is that of this number.
-    const fn set(&mut self, next: u64) {
-        *self = Self { left: next - self.came(), next };
-    }
-}
-
 /// What one thread watches. One without viewers is to be dropped ([`Watch::is_idle`]).
 #[derive(Debug)]
 pub struct Watch {
-    /// Samples and what is recorded, of each kind of packets.
-    draws: [Draw; KINDS],
+    /// Packets that came.
+    came: u64,
+    /// The number of the next one that is drawn, as a sample or to be recorded.
+    next: u64,
     /// Names that captures want.
     tail: Tail,
     captures: Vec<Capture>,
@@ -225,14 +234,10 @@ pub struct Watch {
 
 impl Default for Watch {
     fn default() -> Self {
-        let draws = [Draw { left: u64::MAX, next: u64::MAX }; KINDS];
         let (tail, copies, captures) = (Tail::NONE, Copies::default(), Vec::new());
-        Self { draws, tail, captures, copies, traffic: None, spans: None }
+        Self { came: 0, next: u64::MAX, tail, captures, copies, traffic: None, spans: None }
     }
 }
-
-/// Kinds of packets.
-pub(crate) const KINDS: usize = PacketKind::ALL.len();
 
 impl Watch {
     /// One that records Interests on their way, viewers or not.
@@ -269,15 +274,17 @@ impl Watch {
         self.spans.as_deref_mut()
     }
 
-    /// Counts a packet that came, before anything is decided about it; whether it is to be looked at
-    /// before that ([`Self::look`]). Most are not, and this is all that they cost: what captures want the
-    /// forwarder knows, by names of Interests ([`Self::tail`]) and by what they wait for.
-    #[inline(always)]
+    /// Packets until the next one that is drawn, which is to be looked at before anything is decided about
+    /// it ([`Self::look`]). The others are only counted: what captures want the forwarder knows, by names
+    /// of Interests ([`Self::tail`]) and by what they wait for.
     #[must_use]
-    pub fn wants(&mut self, kind: PacketKind, packet: &Packet) -> bool {
-        let draw = &mut self.draws[kind as usize];
-        draw.left -= 1;
-        draw.left == 0 || packet.lp.prefix_announcement.is_some() && kind == PacketKind::Interest
+    pub const fn left(&self) -> u64 {
+        self.next - self.came - 1
+    }
+
+    /// So many came that were not drawn.
+    pub const fn pass(&mut self, packets: u64) {
+        self.came += packets;
     }
 
     /// Names that captures want: where it changes, others are wanted than were.
@@ -286,31 +293,25 @@ impl Watch {
         self.tail
     }
 
-    /// Whether a capture may want a packet, or what an Interest with its name finds in the content store;
-    /// it errs to yes.
+    /// Whether a capture may want a packet with this name, or what an Interest with it finds in the content
+    /// store; it errs to yes.
     #[inline]
     #[must_use]
-    pub fn may_show(&self, octets: &[u8]) -> bool {
-        // CanBePrefix comes next to the name.
-        let asks_below =
-            |rest: &[u8]| rest.first().map(|o| u32::from(*o)) == Some(types::CAN_BE_PREFIX);
+    pub fn may_show(&self, named: Option<Named<'_>>) -> bool {
         self.tail == Tail::ANY
-            || name_and_rest(octets).is_some_and(|(name, rest)| {
-                self.tail.may_cover(name) || asks_below(rest) && self.tail.is_longer(name)
+            || named.is_some_and(|named| {
+                let name = named.name;
+                self.tail.may_cover(name) || named.asks_below() && self.tail.is_longer(name)
             })
     }
 
-    /// Why the packet is looked at that was counted last.
-    pub fn look(&mut self, kind: PacketKind, packet: &Packet) -> Look {
-        let place = kind as usize;
-        let came = self.draws[place].came();
-        let spans = self.spans.as_deref_mut().filter(|_| kind == PacketKind::Interest);
-        let is_recorded = spans.is_some_and(|spans| spans.samples(came, packet));
-        let traffic = self.traffic.as_mut();
-        let stands_for = traffic.map_or(0, |traffic| traffic.samples(place, came));
-        if self.draws[place].left == 0 {
-            self.choose_next(place);
-        }
+    /// The next one that is drawn came: why.
+    pub fn look(&mut self) -> Look {
+        self.came += 1;
+        let came = self.came;
+        let is_recorded = self.spans.as_deref_mut().is_some_and(|spans| spans.samples(came));
+        let stands_for = self.traffic.as_mut().map_or(0, |traffic| traffic.samples(came));
+        self.choose_next();
         Look { is_recorded, stands_for }
     }
 
@@ -377,18 +378,16 @@ impl Watch {
     pub fn traffic(&mut self, now: Tick, seed: u64, depth: usize) -> &mut Traffic {
         self.end_leases(now);
         self.traffic.take_if(|traffic| traffic.depth() != depth);
-        let came = self.draws.map(Draw::came);
+        let came = self.came;
         let traffic = self.traffic.get_or_insert_with(|| Traffic::new(now, seed, depth, came));
         traffic.renew(now);
-        for (draw, next) in self.draws.iter_mut().zip(traffic.next()) {
-            draw.set(draw.next.min(next));
-        }
+        self.next = self.next.min(traffic.next());
         traffic
     }
 
     /// What is asked of each packet, of what is watched.
     fn settle(&mut self) {
-        (0..self.draws.len()).for_each(|place| self.choose_next(place));
+        self.choose_next();
         self.tail = match &self.captures[..] {
             [] => Tail::NONE,
             [one] => one.tail(),
@@ -396,13 +395,11 @@ impl Watch {
         };
     }
 
-    /// The next packet of a kind that is drawn.
-    fn choose_next(&mut self, place: usize) {
-        let is_interest = place == PacketKind::Interest as usize;
-        let spans =
-            self.spans.as_ref().filter(|_| is_interest).map_or(u64::MAX, |spans| spans.next());
-        let traffic = self.traffic.as_ref().map_or(u64::MAX, |traffic| traffic.next()[place]);
-        self.draws[place].set(traffic.min(spans));
+    /// The next packet that is drawn.
+    fn choose_next(&mut self) {
+        let spans = self.spans.as_ref().map_or(u64::MAX, |spans| spans.next());
+        let traffic = self.traffic.as_ref().map_or(u64::MAX, Traffic::next);
+        self.next = traffic.min(spans);
     }
 }
 

@@ -142,21 +142,25 @@ impl Head {
     /// There is room for all that is put in: four numbers, a word, three heads, and a token.
     const ROOM: usize = 192;
 
-    /// That of a packet of `len` octets with its link-layer header, of which so many are kept.
-    #[inline]
-    fn of(seen: &Seen<'_>, unix_offset: u64, len: usize, kept: usize) -> Self {
-        let mut head = Self { octets: [0; Self::ROOM], len: Self::START };
-        head.number(TIME, seen.at.0.saturating_add(unix_offset));
-        head.number(FACE, seen.face.0.into());
-        head.put([DIRECTION, 1, (seen.direction == Direction::Out).into()]);
-        head.put([KIND, 1, seen.kind as u8]);
-        head.begin(OUTCOME, seen.outcome.word.len());
-        head.put_slice(seen.outcome.word.as_bytes());
+    const fn new() -> Self {
+        Self { octets: [0; Self::ROOM], len: Self::START }
+    }
+
+    /// Tells of a packet of `len` octets with its link-layer header, of which so many are kept.
+    #[inline(always)]
+    fn tell(&mut self, seen: &Seen<'_>, unix_offset: u64, len: usize, kept: usize) {
+        // Numbers as wide as they can be, so that each has its place.
+        let [a, b, c, d, e, f, g, h] = seen.at.0.saturating_add(unix_offset).to_be_bytes();
+        self.put([TIME, 8, a, b, c, d, e, f, g, h]);
+        let [a, b, c, d] = seen.face.0.to_be_bytes();
+        let is_out = (seen.direction == Direction::Out).into();
+        self.put([FACE, 4, a, b, c, d, DIRECTION, 1, is_out, KIND, 1, seen.kind as u8]);
+        self.begin(OUTCOME, seen.outcome.word.len());
+        self.put_slice(seen.outcome.word.as_bytes());
         if kept < len {
-            head.number(LEFT_OUT, (len - kept) as u64);
+            self.number(LEFT_OUT, (len - kept) as u64);
         }
-        head.begin(FRAME, kept);
-        head
+        self.begin(FRAME, kept);
     }
 
     #[inline]
@@ -284,12 +288,13 @@ impl Start {
 /// Not inlined: what a viewer keeps would else be made ready for each of them before the first is asked.
 #[inline(never)]
 pub(crate) fn append(out: &mut Vec<u8>, seen: &Seen<'_>, snap: usize, unix_offset: u64) {
+    let mut head = Head::new();
     // A length beyond has more octets than a head of this kind has room for.
     match seen.fields.only_token().filter(|_| seen.octets.len() <= PACKET_LEN_MAX) {
         Some(token) => {
             let len = Head::link_len(token, seen.octets.len()) + seen.octets.len();
             let kept = len.min(snap);
-            let mut head = Head::of(seen, unix_offset, len, kept);
+            head.tell(seen, unix_offset, len, kept);
             let end = head.len + kept;
             head.link(token, seen.octets.len());
             head.len = head.len.min(end);
@@ -302,7 +307,8 @@ pub(crate) fn append(out: &mut Vec<u8>, seen: &Seen<'_>, snap: usize, unix_offse
             let kept = len.min(snap);
             link.truncate(kept);
             let octets = seen.octets.get(..kept - link.len()).unwrap_or_default();
-            Head::of(seen, unix_offset, len, kept).append_to(out, &link, octets);
+            head.tell(seen, unix_offset, len, kept);
+            head.append_to(out, &link, octets);
         }
     }
 }

@@ -5,7 +5,6 @@
 //! waits for its answer, when nobody waits for it any more.
 
 use crate::Outcome;
-use crate::capture::about;
 use crate::sampler::Sampler;
 use onym_link::{LpIn, Packet, PacketKind};
 use onym_tables::pit::TOKEN_LEN;
@@ -128,9 +127,9 @@ impl Spans {
             rng: Rng::new(settings.seed),
             sampler: Sampler::new(!settings.seed, settings.sample.into(), 0),
             paid: Tick::default(),
-            open: Vec::new(),
+            open: Vec::with_capacity(OPEN_MAX),
             marks: [0; MARKS / 64],
-            done: Vec::new(),
+            done: Vec::with_capacity(SPANS_MAX),
             counts: SpanCounts::default(),
         }
     }
@@ -141,15 +140,15 @@ impl Spans {
         self.counts
     }
 
-    /// The number of the next Interest that begins a trace.
+    /// The number of the next packet that begins a trace, where it is an Interest.
     pub(crate) const fn next(&self) -> u64 {
         self.sampler.next()
     }
 
-    /// Whether an Interest is to be recorded: the one with the number `came`, or one that came with a
-    /// trace.
-    pub(crate) fn samples(&mut self, came: u64, packet: &Packet) -> bool {
-        self.sampler.takes(came) > 0 || packet.lp.prefix_announcement.is_some()
+    /// Whether the packet with the number `came` begins one: an Interest in so many does, since a packet
+    /// in so many is drawn.
+    pub(crate) fn samples(&mut self, came: u64) -> bool {
+        self.sampler.takes(came) > 0
     }
 
     /// Begins a span for an Interest that was chosen: in the trace that it came with,
@@ -223,9 +222,8 @@ impl Spans {
     pub fn take(&mut self, now: Tick, waits: impl Fn(&[u8]) -> bool) -> Vec<Span> {
         self.end_overdue(now);
         self.end_those(|_, wait| (!waits(&wait.token)).then_some((now, End::Ended)));
-        // As many will come until the next question, about.
-        let done = Vec::with_capacity(about(self.done.len()).min(SPANS_MAX));
-        std::mem::replace(&mut self.done, done)
+        // There is room for all: to make it later moves what is there.
+        std::mem::replace(&mut self.done, Vec::with_capacity(SPANS_MAX))
     }
 
     fn end_overdue(&mut self, now: Tick) {

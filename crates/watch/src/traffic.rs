@@ -1,9 +1,8 @@
 //! Prefixes by traffic and round trips of faces, by samples.
 
-use crate::KINDS;
 use crate::LEASE;
 use crate::sampler::Sampler;
-use onym_tables::{FaceId, Rng, Tick};
+use onym_tables::{FaceId, Tick};
 use onym_wire::name::{Name, NameRef};
 use onym_wire::tlv::Element;
 use std::collections::HashMap;
@@ -123,9 +122,9 @@ pub struct Sample<'a> {
 #[derive(Debug)]
 pub struct Traffic {
     depth: usize,
-    asked: Tick,
-    /// Of each kind of packets.
-    samplers: [Sampler; KINDS],
+    /// When it ends unless it is asked before.
+    ends: Tick,
+    sampler: Sampler,
     /// Since when samples are counted for their rate, and how many there were.
     pace: (Tick, u64),
     rows: Vec<PrefixRow>,
@@ -140,13 +139,12 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// One that begins after the packets with the numbers `came`; `seed` draws the samples.
-    pub(crate) fn new(now: Tick, seed: u64, depth: usize, came: [u64; KINDS]) -> Self {
-        let mut seeds = Rng::new(seed);
+    /// One that begins after the packet with the number `came`; `seed` draws the samples.
+    pub(crate) fn new(now: Tick, seed: u64, depth: usize, came: u64) -> Self {
         Self {
             depth: depth.clamp(1, DEPTH_MAX),
-            asked: now,
-            samplers: came.map(|came| Sampler::new(seeds.next_u64(), 1, came)),
+            ends: now + LEASE,
+            sampler: Sampler::new(seed, 1, came),
             pace: (now, 0),
             rows: Vec::new(),
             places: HashMap::new(),
@@ -161,11 +159,11 @@ impl Traffic {
     }
 
     pub(crate) fn renew(&mut self, now: Tick) {
-        self.asked = now;
+        self.ends = now + LEASE;
     }
 
     pub(crate) fn is_over(&self, now: Tick) -> bool {
-        now.since(self.asked) > LEASE
+        now > self.ends
     }
 
     /// What was counted of prefixes, in no order. It goes on from there.
@@ -189,15 +187,14 @@ impl Traffic {
         self.round_trips.clone()
     }
 
-    /// The numbers of the next ones that are chosen.
-    pub(crate) fn next(&self) -> [u64; KINDS] {
-        self.samplers.each_ref().map(Sampler::next)
+    /// The number of the next one that is chosen.
+    pub(crate) const fn next(&self) -> u64 {
+        self.sampler.next()
     }
 
-    /// For how many packets the one with the number `came` stands, in the place of its kind; 0: it is
-    /// not looked at.
-    pub(crate) fn samples(&mut self, place: usize, came: u64) -> u64 {
-        self.samplers[place].takes(came)
+    /// For how many packets the one with the number `came` stands; 0: it is not looked at.
+    pub(crate) fn samples(&mut self, came: u64) -> u64 {
+        self.sampler.takes(came)
     }
 
     /// Where packets are few most are looked at, where they are many one in [`SAMPLE_MAX`].
@@ -206,13 +203,13 @@ impl Traffic {
         let (since, samples) = &mut self.pace;
         if now.since(*since) >= Duration::from_secs(1) {
             if *samples < few {
-                self.samplers.iter_mut().for_each(|one| one.each = (one.each / 2).max(1));
+                self.sampler.each = (self.sampler.each / 2).max(1);
             }
             (*since, *samples) = (now, 0);
         }
         *samples += 1;
-        if *samples >= many && self.samplers[0].each < SAMPLE_MAX {
-            self.samplers.iter_mut().for_each(|one| one.each *= 2);
+        if *samples >= many && self.sampler.each < SAMPLE_MAX {
+            self.sampler.each *= 2;
             *samples = 0;
         }
     }

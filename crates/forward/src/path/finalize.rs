@@ -28,7 +28,9 @@ pub(crate) fn run(pending: &mut Pending, now: Tick, slot: u32) {
 
 #[cold]
 fn end_noted(pending: &mut Pending, slot: u32, noted: Noted) {
-    pending.has_met |= noted.is_looked_at;
+    if noted.is_looked_at {
+        pending.attention.meet();
+    }
     if let Some(face) = noted.charged {
         fairness::discharge(pending, slot, face);
     }

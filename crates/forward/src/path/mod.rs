@@ -39,7 +39,7 @@ pub(crate) fn run<R: RouteStage, C: CacheStage>(
 ) -> Verdict {
     fairness::tick(&mut fw.pending, now);
     let verdict = if packet.bytes.len() > PACKET_LEN_MAX {
-        fw.pending.has_met = true;
+        fw.pending.attention.meet();
         Verdict::TooLarge
     } else {
         match kind {
@@ -63,7 +63,7 @@ pub(crate) fn run_data<R: RouteStage, C: CacheStage>(
 ) -> Option<Verdict> {
     fairness::tick(&mut fw.pending, now);
     let verdict = if packet.bytes.len() > PACKET_LEN_MAX {
-        fw.pending.has_met = true;
+        fw.pending.attention.meet();
         (share != Share::Shown).then_some(Verdict::TooLarge)
     } else {
         data::run(fw, now, packet, share, out)

@@ -21,7 +21,7 @@ pub(super) fn run<R: RouteStage, C>(
     out: &mut Outbox,
 ) -> Verdict {
     let Forwarder { pending, strategies, routes, .. } = fw;
-    pending.has_met = true;
+    pending.attention.meet();
     let (slot, reason) = match find(pending, packet) {
         Ok(found) => found,
         Err(verdict) => return verdict,

@@ -11,6 +11,7 @@
 //! state of that part with the same functions.
 
 mod arrival;
+mod attention;
 mod cache;
 mod offers;
 mod pending;
@@ -20,6 +21,7 @@ mod strategies;
 mod watch;
 
 pub use arrival::Arrival;
+pub(crate) use attention::Attention;
 pub use cache::{Cache, CacheStage, NoCache, query, query_alone};
 pub use offers::{OFFERS_MAX, Offer, OfferCounts, Offers, stays_near};
 pub use pending::{Pending, Waiting};

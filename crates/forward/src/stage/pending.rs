@@ -1,5 +1,6 @@
 //! The state of the PIT stage: pending Interests, dead nonces, faces and counters.
 
+use super::Attention;
 use crate::fairness::Window;
 use crate::path::ahead::Ahead;
 use crate::strategy::Info;
@@ -32,12 +33,14 @@ pub struct Pending {
     pub(crate) behind: Option<FaceId>,
     /// How long the upstream took that answered last, in nanoseconds.
     pub(crate) waited_ns: u64,
-    /// Whether what was taken in may be looked at ([`crate::Forwarder::has_met`]).
-    pub(crate) has_met: bool,
+    /// Whether somebody looks at what was taken in ([`crate::Forwarder::is_due`]).
+    pub(crate) attention: Attention,
     /// The names of Interests that somebody looks at.
     pub(crate) looked_at: Tail,
     /// Names of up to so many components are neither too long nor looked at.
     pub(crate) unseen_components: usize,
+    /// Whether Interests may come with the context of a trace.
+    pub(crate) takes_contexts: bool,
     /// Room used again for each packet.
     pub(crate) matched: Vec<u32>,
     pub(crate) told: Vec<FaceId>,
@@ -78,7 +81,8 @@ impl Pending {
             traces: None,
             behind: None,
             waited_ns: 0,
-            has_met: false,
+            attention: Attention::NONE,
+            takes_contexts: false,
             looked_at: Tail::NONE,
             unseen_components: config.name_components_max,
             matched: Vec::new(),

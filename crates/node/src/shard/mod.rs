@@ -154,8 +154,10 @@ pub(crate) struct FaceState {
 enum Door {
     /// Into the forwarder.
     Plain,
-    /// Into the forwarder, unless somebody looks at it.
+    /// Into the forwarder; perhaps somebody looks at it afterwards.
     Watched,
+    /// The same of a packet that was drawn, at which somebody looks before, too.
+    Drawn,
     /// To the disk, which may have the answer.
     Disk,
     /// To the shard that it belongs to.
@@ -192,6 +194,8 @@ pub(crate) struct Shard {
     shows_packets: bool,
     /// Whether what is in the outbox was made for packets of this turn of a face.
     is_of_turn: bool,
+    /// Packets that were left until the next one that is drawn, when the watch was told last.
+    stretch: u64,
     /// Interests that had given way when viewers were shown copies last.
     displaced: u64,
     /// Where packets go first.
@@ -246,10 +250,14 @@ impl Shard {
             shows_packets: false,
             is_of_turn: false,
             displaced: 0,
+            stretch: u64::MAX,
             door: Door::Shards,
             disk: None,
         };
-        shard.settle_door();
+        if parts.spans.is_some() {
+            shard.fw.take_contexts();
+        }
+        shard.settle_draw();
         shard
     }
 
@@ -258,6 +266,7 @@ impl Shard {
         self.door = match (&self.watch, &self.disk) {
             _ if !self.is_alone() => Door::Shards,
             (_, Some(_)) => Door::Disk,
+            (Some(_), None) if self.is_drawn() => Door::Drawn,
             (Some(_), None) => Door::Watched,
             (None, None) => Door::Plain,
         };

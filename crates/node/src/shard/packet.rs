@@ -15,11 +15,12 @@ impl Shard {
         &mut self,
         now: Tick,
         kind: PacketKind,
-        mut packet: Packet,
+        packet: Packet,
     ) -> Option<Verdict> {
         match self.door {
             Door::Plain => Some(self.fw.receive_as(now, kind, &packet, &mut self.out)),
-            Door::Watched => Some(self.forward_watched(now, kind, &mut packet)),
+            Door::Watched => Some(self.forward_watched(now, kind, &packet)),
+            Door::Drawn => Some(self.forward_drawn(now, kind, &packet)),
             Door::Disk => self.forward(now, packet),
             Door::Shards => self.choose_shard(now, packet),
         }
@@ -49,8 +50,8 @@ impl Shard {
             Leg::Token => {
                 let glance = self.glance(&packet);
                 let verdict = self.fw.receive_data(now, &packet, Share::Hinted, &mut self.out);
+                self.watch_taken(now, &packet, glance, verdict);
                 if verdict.is_some() {
-                    self.watch_taken(now, &packet, glance, verdict);
                     return verdict;
                 }
                 match self.chooser.home_elsewhere(&packet, self.index) {
@@ -95,38 +96,32 @@ impl Shard {
 
     /// A packet goes through the forwarder.
     #[inline(always)]
-    pub(super) fn forward_at_once(&mut self, now: Tick, mut packet: Packet) -> Verdict {
+    pub(super) fn forward_at_once(&mut self, now: Tick, packet: Packet) -> Verdict {
         let kind = packet.kind();
         match self.watch {
-            Some(_) => self.forward_watched(now, kind, &mut packet),
             None => self.fw.receive_as(now, kind, &packet, &mut self.out),
+            Some(_) if self.is_drawn() => self.forward_drawn(now, kind, &packet),
+            Some(_) => self.forward_watched(now, kind, &packet),
         }
     }
 
-    /// The same while somebody looks: before it is forwarded at what is drawn and what comes with a trace,
-    /// and afterwards at what the forwarder met that is wanted.
+    /// The same while somebody looks: afterwards at what the forwarder met that is wanted.
     #[inline(always)]
-    fn forward_watched(&mut self, now: Tick, kind: PacketKind, packet: &mut Packet) -> Verdict {
-        if self.watch.as_mut().is_some_and(|watch| watch.wants(kind, packet)) {
-            return self.forward_wanted(now, kind, packet);
-        }
+    fn forward_watched(&mut self, now: Tick, kind: PacketKind, packet: &Packet) -> Verdict {
         let first = self.out.items.len();
         let verdict = self.fw.receive_as(now, kind, packet, &mut self.out);
-        if self.fw.has_met() {
-            self.watch_met(now, kind, packet, first, verdict);
+        if self.fw.is_due() {
+            self.watch_due(now, packet, first, verdict);
         }
         verdict
     }
 
-    /// A packet that is looked at before it is forwarded.
+    /// A packet that was drawn, which is looked at before it is forwarded, too.
     #[cold]
-    fn forward_wanted(&mut self, now: Tick, kind: PacketKind, packet: &mut Packet) -> Verdict {
-        let glance = self.look(kind, packet);
-        let verdict = match glance.look.is_recorded {
-            true => self.forward_traced(now, packet),
-            false => self.fw.receive_as(now, kind, packet, &mut self.out),
-        };
-        self.watch_looked_at(now, kind, packet, glance, verdict);
+    fn forward_drawn(&mut self, now: Tick, kind: PacketKind, packet: &Packet) -> Verdict {
+        let glance = self.glance(packet);
+        let verdict = self.fw.receive_as(now, kind, packet, &mut self.out);
+        self.watch_drawn(now, packet, glance, verdict);
         verdict
     }
 

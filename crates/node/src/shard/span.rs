@@ -6,7 +6,7 @@ use onym_forward::Verdict;
 use onym_frame::Buf;
 use onym_link::{Outgoing, Packet, PacketKind};
 use onym_tables::{FaceId, Tick};
-use onym_watch::{End, FACES_MAX, Outcome, Span, Spans, Wait, name_of};
+use onym_watch::{End, FACES_MAX, Outcome, Span, Spans, Wait};
 use onym_wire::lp::TraceContext;
 
 impl Shard {
@@ -15,38 +15,37 @@ impl Shard {
         self.watch.as_mut()?.spans_mut()
     }
 
-    /// An Interest that is to be recorded goes through the forwarder; its copies carry our span on.
-    #[cold]
-    pub(super) fn forward_traced(&mut self, now: Tick, packet: &mut Packet) -> Verdict {
-        // To the forwarder it is an announcement, which no Interest has.
-        let attached = packet.lp.prefix_announcement.take();
-        let came = attached.as_deref().and_then(TraceContext::parse);
-        let before = self.out.items.len();
-        let verdict = self.fw.receive_as(now, PacketKind::Interest, packet, &mut self.out);
-        if let Some(name) = name_of(&packet.bytes)
-            && verdict != Verdict::Malformed
-            && !is_management(name)
-            && let Some(context) = self.spans().and_then(|spans| spans.begin(now, came))
-        {
-            let to = self.hand_on(context, before);
-            let span = Span {
-                context,
-                parent: came.map(|context| context.span),
-                name: name.to_vec(),
-                from: packet.face,
-                to,
-                began: now,
-                ended: now,
-                outcome: Outcome { word: verdict.label(), is_drop: verdict.is_drop() },
-                end: End::Decided,
-            };
-            let wait = self.wait(packet, verdict, before);
-            if let Some(spans) = self.spans() {
-                spans.decided(span, wait);
-            }
+    /// The forwarder decided about an Interest that is to be recorded, whose copies are in the outbox from
+    /// `first` on: they carry our span on. Whether it is recorded.
+    pub(super) fn record(
+        &mut self,
+        now: Tick,
+        packet: &Packet,
+        name: Option<&[u8]>,
+        verdict: Verdict,
+        first: usize,
+    ) -> bool {
+        let Some(name) = name.filter(|name| !is_management(name)) else { return false };
+        let came = packet.lp.prefix_announcement.as_deref().and_then(TraceContext::parse);
+        let is_fit = verdict != Verdict::Malformed;
+        let begun = self.spans().filter(|_| is_fit).and_then(|spans| spans.begin(now, came));
+        let Some(context) = begun else { return false };
+        let span = Span {
+            context,
+            parent: came.map(|context| context.span),
+            name: name.to_vec(),
+            from: packet.face,
+            to: self.hand_on(context, first),
+            began: now,
+            ended: now,
+            outcome: Outcome { word: verdict.label(), is_drop: verdict.is_drop() },
+            end: End::Decided,
+        };
+        let wait = self.wait(packet, verdict, first);
+        if let Some(spans) = self.spans() {
+            spans.decided(span, wait);
         }
-        packet.lp.prefix_announcement = attached;
-        verdict
+        true
     }
 
     /// What an Interest waits for that ended so, and whose copies are in the outbox from `first` on.
@@ -63,8 +62,9 @@ impl Shard {
     /// Gives the copies in the outbox, from `first` on, the context; the faces that they go to.
     fn hand_on(&mut self, context: TraceContext, first: usize) -> Vec<FaceId> {
         let octets = Buf::copy_from(&context.to_octets());
-        let mut to = Vec::new();
-        for item in &mut self.out.items[first..] {
+        let copies = &mut self.out.items[first..];
+        let mut to = Vec::with_capacity(copies.len().min(FACES_MAX));
+        for item in copies {
             if let Outgoing::Pull(PacketKind::Interest, lp) = &mut item.what {
                 lp.prefix_announcement = Some(octets.clone());
                 if to.len() < FACES_MAX {

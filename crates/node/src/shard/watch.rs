@@ -7,31 +7,31 @@ use onym_frame::RxFrame;
 use onym_link::{LinkUnsent, LpIn, Outbox, Outgoing, Packet, PacketKind, Transmit};
 use onym_tables::pit::TOKEN_LEN;
 use onym_tables::{FaceId, Tick};
-use onym_watch::{Direction, Fields, Kind, Look, Outcome, Sample, Seen, name_of};
+use onym_watch::{Direction, Fields, Kind, Look, Named, Outcome, Sample, Seen, name_of};
 use onym_wire::Interest;
 use onym_wire::types::PacketType;
 
-/// A packet that is looked at, before anything is decided about it.
+/// A packet before anything is decided about it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Glance {
-    pub(super) look: Look,
-    /// Whether it is for sure, and not only where the forwarder met what is looked at.
-    is_wanted: bool,
+    /// Why it is looked at, where it was drawn.
+    drawn: Option<Look>,
     /// Where its copies will be in the outbox.
-    pub(super) first: usize,
+    first: usize,
     /// When the Interest was sent that it answers, where that is of use.
     asked: Option<Tick>,
 }
 
 impl Glance {
-    /// What only the forwarder can tell: whether it is looked at.
-    fn of_met(first: usize) -> Self {
-        Self { look: Look::default(), is_wanted: false, first, asked: None }
+    /// One that was not drawn.
+    pub(super) const fn of_other(first: usize) -> Self {
+        Self { drawn: None, first, asked: None }
     }
 }
 
 impl Shard {
     pub(super) fn obey_watch(&mut self, now: Tick, order: WatchOrder) {
+        self.note_passed();
         let watch = self.watch.get_or_insert_default();
         let before = watch.tail();
         match order {
@@ -60,46 +60,41 @@ impl Shard {
             self.fw.look_out_for_all();
         }
         self.watch.take_if(|watch| watch.is_idle());
+        self.settle_draw();
+    }
+
+    /// The watch is told how many packets came since the forwarder began to count them.
+    fn note_passed(&mut self) {
+        let left = self.fw.left();
+        if let Some(watch) = &mut self.watch {
+            watch.pass(self.stretch - left);
+        }
+        self.stretch = left;
+    }
+
+    /// The forwarder counts packets until the next one that is drawn.
+    pub(super) fn settle_draw(&mut self) {
+        self.fw.look_after(self.watch.as_ref().map_or(u64::MAX, |watch| watch.left()));
+        self.stretch = self.fw.left();
         self.settle_door();
     }
 
-    /// Before anything is decided about a packet.
-    pub(super) fn glance(&mut self, packet: &Packet) -> Option<Glance> {
-        let kind = packet.kind();
-        match self.watch.as_mut()?.wants(kind, packet) {
-            true => Some(self.look(kind, packet)),
-            false => Some(Glance::of_met(self.out.items.len())),
-        }
+    /// Whether the next packet is one that was drawn.
+    pub(super) const fn is_drawn(&self) -> bool {
+        self.stretch == 0
     }
 
-    /// Before anything is decided about a packet that is looked at.
-    pub(super) fn look(&mut self, kind: PacketKind, packet: &Packet) -> Glance {
-        let look = self.watch.as_mut().map(|watch| watch.look(kind, packet)).unwrap_or_default();
-        let is_answer = look.stands_for > 0 && kind == PacketKind::Data;
+    /// Before anything is decided about a packet.
+    pub(super) fn glance(&mut self, packet: &Packet) -> Glance {
+        let first = self.out.items.len();
+        let Some(watch) = self.watch.as_mut().filter(|_| self.stretch == 0) else {
+            return Glance::of_other(first);
+        };
+        let look = watch.look();
+        let is_answer = look.stands_for > 0 && packet.kind() == PacketKind::Data;
         let name = is_answer.then(|| name_of(&packet.bytes)).flatten();
         let asked = name.and_then(|name| self.fw.asked_at(packet, name));
-        Glance { look, is_wanted: true, first: self.out.items.len(), asked }
-    }
-
-    /// The forwarder decided about an Interest that is looked at: what answers it will be, too.
-    fn look_out(
-        &mut self,
-        kind: PacketKind,
-        packet: &Packet,
-        glance: &Glance,
-        shows: bool,
-        verdict: Verdict,
-    ) {
-        let is_wanted = kind == PacketKind::Interest
-            && verdict != Verdict::CsHit
-            && (glance.look.is_recorded || shows);
-        if is_wanted && let Some(token) = self.token_of(packet, glance.first) {
-            self.fw.look_out_for(&token);
-        }
-    }
-
-    fn may_show(&self, octets: &[u8]) -> bool {
-        self.watch.as_ref().is_some_and(|watch| watch.may_show(octets))
+        Glance { drawn: Some(look), first, asked }
     }
 
     /// The token of the entry in which an Interest waits whose copies are in the outbox from `first` on.
@@ -112,80 +107,96 @@ impl Shard {
         told.or_else(|| self.fw.token_of(&Interest::parse(&packet.bytes).ok()?))
     }
 
-    /// The forwarder met what is looked at while it took a packet.
-    #[cold]
-    pub(super) fn watch_met(
+    /// The forwarder decided about a packet that was drawn.
+    pub(super) fn watch_drawn(
         &mut self,
         now: Tick,
-        kind: PacketKind,
-        packet: &Packet,
-        first: usize,
-        verdict: Verdict,
-    ) {
-        self.watch_looked_at(now, kind, packet, Glance::of_met(first), verdict);
-    }
-
-    /// The forwarder decided about a packet that is looked at.
-    pub(super) fn watch_looked_at(
-        &mut self,
-        now: Tick,
-        kind: PacketKind,
         packet: &Packet,
         glance: Glance,
         verdict: Verdict,
     ) {
-        let shows = self.may_show(&packet.bytes);
-        self.look_out(kind, packet, &glance, shows, verdict);
-        self.show_taken(now, packet, glance, shows, Some(verdict));
+        let drawn = glance.drawn.unwrap_or_default();
+        let is_of_use = drawn.stands_for > 0 || packet.kind() == PacketKind::Interest;
+        if is_of_use || self.fw.has_met() {
+            self.show_taken(now, packet, glance, verdict);
+        }
+        self.settle_draw();
     }
 
-    /// The forwarder decided about a packet; `None` while it is on its way over the shards.
+    /// The forwarder decided about a packet that was not drawn, and is due: it met what is looked at, or
+    /// the next packet is drawn.
+    #[cold]
+    pub(super) fn watch_due(&mut self, now: Tick, packet: &Packet, first: usize, verdict: Verdict) {
+        if self.fw.has_met() {
+            self.show_taken(now, packet, Glance::of_other(first), verdict);
+        }
+        if self.fw.left() == 0 {
+            self.note_passed();
+            self.settle_door();
+        }
+    }
+
+    /// The forwarder decided about a packet that came over the shards; `None` where it goes on.
     pub(super) fn watch_taken(
         &mut self,
         now: Tick,
         packet: &Packet,
-        glance: Option<Glance>,
+        glance: Glance,
         verdict: Option<Verdict>,
     ) {
-        let has_met = self.fw.has_met();
-        if let Some(glance) = glance.filter(|glance| glance.is_wanted || has_met) {
-            self.show_taken(now, packet, glance, self.may_show(&packet.bytes), verdict);
+        if self.watch.is_none() {
+            return;
+        }
+        match verdict {
+            Some(verdict) if glance.drawn.is_some() => {
+                self.watch_drawn(now, packet, glance, verdict);
+            }
+            Some(verdict) if self.fw.is_due() => {
+                self.watch_due(now, packet, glance.first, verdict);
+            }
+            None if glance.drawn.is_some() => self.settle_draw(),
+            _ => {}
         }
     }
 
-    fn show_taken(
-        &mut self,
-        now: Tick,
-        packet: &Packet,
-        glance: Glance,
-        shows: bool,
-        verdict: Option<Verdict>,
-    ) {
+    /// Shows a packet that is looked at, and looks out for its answer.
+    fn show_taken(&mut self, now: Tick, packet: &Packet, glance: Glance, verdict: Verdict) {
         self.fw.forget_met();
-        self.end_spans(now, packet);
+        let Look { is_recorded, stands_for } = glance.drawn.unwrap_or_default();
+        let kind = packet.kind();
+        let named = Named::of(&packet.bytes);
+        let name = named.map(|named| named.name);
+        let shows = self.watch.as_ref().is_some_and(|watch| watch.may_show(named));
+        if kind == PacketKind::Interest {
+            let is_recorded = (is_recorded || packet.lp.prefix_announcement.is_some())
+                && self.record(now, packet, name, verdict, glance.first);
+            let is_looked_out_for = (shows || is_recorded) && verdict != Verdict::CsHit;
+            if is_looked_out_for && let Some(token) = self.token_of(packet, glance.first) {
+                self.fw.look_out_for(&token);
+            }
+        } else {
+            self.end_spans(now, packet);
+        }
         if shows {
             self.look_at(glance.first);
         }
-        let is_counted = glance.look.stands_for > 0;
-        let (Some(watch), Some(verdict)) = (&mut self.watch, verdict) else { return };
-        if !shows && !is_counted {
-            return;
-        }
+        let Some(watch) = self.watch.as_mut().filter(|_| shows || stands_for > 0) else { return };
         let outcome = Outcome { word: verdict.label(), is_drop: verdict.is_drop() };
-        let seen = Seen::received(now, packet, outcome);
-        if seen.name.is_some_and(is_management) {
+        if name.is_some_and(is_management) {
             return;
         }
         if shows {
-            watch.show(&seen);
+            watch.show(&Seen::received(now, packet, name, outcome));
         }
-        if is_counted && let Some(name) = seen.name {
+        if stands_for > 0
+            && let Some(name) = name
+        {
             let asked = glance.asked.filter(|_| verdict == Verdict::Satisfied);
             watch.count(&Sample {
                 at: now,
-                stands_for: glance.look.stands_for,
+                stands_for,
                 name,
-                is_interest: seen.kind == Kind::Interest,
+                is_interest: kind == PacketKind::Interest,
                 is_hit: verdict == Verdict::CsHit,
                 is_drop: outcome.is_drop,
                 data: data_since(&self.out, glance.first),
@@ -236,8 +247,8 @@ impl Shard {
             _ => Kind::PushApp,
         };
         let outcome = Outcome { word: "received", is_drop: false };
-        if watch.may_show(&packet.bytes) {
-            watch.show(&Seen { kind, name: None, ..Seen::received(now, packet, outcome) });
+        if watch.may_show(None) {
+            watch.show(&Seen { kind, ..Seen::received(now, packet, None, outcome) });
         }
     }
 
@@ -262,13 +273,14 @@ impl Shard {
         sent: Result<(), LinkUnsent>,
     ) {
         let octets = item.bytes.octets(arena);
-        let Some(watch) = self.watch.as_mut().filter(|watch| watch.may_show(octets)) else {
-            return;
-        };
-        let (kind, fields, name) = match &item.what {
-            Outgoing::Pull(kind, lp) => ((*kind).into(), Fields::Out(lp), name_of(octets)),
+        let (kind, fields, named) = match &item.what {
+            Outgoing::Pull(kind, lp) => ((*kind).into(), Fields::Out(lp), Named::of(octets)),
             Outgoing::PushFrame => (Kind::Push, Fields::Bare, None),
             Outgoing::App(_) => (Kind::PushApp, Fields::Bare, None),
+        };
+        let name = named.map(|named| named.name);
+        let Some(watch) = self.watch.as_mut().filter(|watch| watch.may_show(named)) else {
+            return;
         };
         if name.is_some_and(is_management) {
             return;

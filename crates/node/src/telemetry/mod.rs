@@ -124,6 +124,7 @@ impl Post {
             }
             let Ok(spans) = remote.ask(|reply| Request::Spans { reply }) else { return };
             let moment = Moment::of(clock);
+            self.held.reserve(spans.len().min(HELD_MAX));
             for span in spans {
                 tell(&span);
                 self.hold(span);

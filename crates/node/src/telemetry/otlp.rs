@@ -100,18 +100,9 @@ impl Json {
         self.0.extend_from_slice(text.as_bytes());
     }
 
-    /// The digits of an identifier, in hexadecimal.
-    fn hex(&mut self, number: u64) {
-        let [high, low] = [number >> 32, number & 0xffff_ffff].map(hex_digits);
-        self.0.extend_from_slice(&high);
-        self.0.extend_from_slice(&low);
-    }
-
-    /// A number as a string: those of 64 bits are strings in this JSON.
-    fn decimal(&mut self, number: u64) {
-        self.raw("\"");
+    /// The digits of a number; one of 64 bits is a string in this JSON.
+    fn number(&mut self, number: u64) {
         self.raw(itoa::Buffer::new().format(number));
-        self.raw("\"");
     }
 
     fn quoted(&mut self, text: &str) {
@@ -128,52 +119,45 @@ impl Json {
         self.raw("\"");
     }
 
-    // No truncation: a trace has 128 bits, told in two halves.
-    #[allow(clippy::cast_possible_truncation)]
     fn span(&mut self, span: &Span, moment: Moment) {
-        let (trace, id) = (span.context.trace, span.context.span);
-        self.raw(r#"{"traceId":""#);
-        self.hex((trace >> 64) as u64);
-        self.hex(trace as u64);
-        self.raw(r#"","spanId":""#);
-        self.hex(id);
-        if let Some(parent) = span.parent {
-            self.raw(r#"","parentSpanId":""#);
-            self.hex(parent);
-        }
-        // A span of kind 2, of a server, which another one called.
-        self.raw(r#"","name":"interest","kind":2,"startTimeUnixNano":"#);
-        self.decimal(moment.unix_ns(span.began));
-        self.raw(r#","endTimeUnixNano":"#);
-        self.decimal(moment.unix_ns(span.ended));
-        self.raw(r#","attributes":[{"key":"ndn.name","value":{"stringValue":""#);
+        self.0.extend_from_slice(&head(span));
+        self.number(moment.unix_ns(span.began));
+        self.raw(r#"","endTimeUnixNano":""#);
+        self.number(moment.unix_ns(span.ended));
+        self.raw(r#"","attributes":[{"key":"ndn.name","value":{"stringValue":""#);
         self.name(span);
-        self.raw(r#""}},{"key":"onym.face.in","value":{"intValue":"#);
-        self.decimal(span.from.0.into());
-        self.raw(r#"}},{"key":"onym.faces.out","value":{"arrayValue":{"values":["#);
+        self.raw(r#""}},{"key":"onym.face.in","value":{"intValue":""#);
+        self.number(span.from.0.into());
+        self.raw(r#""}},{"key":"onym.faces.out","value":{"arrayValue":{"values":["#);
         for (n, face) in span.to.iter().enumerate() {
-            self.raw(if n == 0 { r#"{"intValue":"# } else { r#",{"intValue":"# });
-            self.decimal(face.0.into());
-            self.raw("}");
+            self.raw(if n == 0 { r#"{"intValue":""# } else { r#""},{"intValue":""# });
+            self.number(face.0.into());
         }
-        // Both are words.
-        self.raw(r#"]}}},{"key":"onym.verdict","value":{"stringValue":""#);
+        // The outcome and the end are words.
+        self.raw(match span.to.is_empty() {
+            true => r#"]}}},{"key":"onym.verdict","value":{"stringValue":""#,
+            false => r#""}]}}},{"key":"onym.verdict","value":{"stringValue":""#,
+        });
         self.raw(span.outcome.word);
         self.raw(r#""}},{"key":"onym.end","value":{"stringValue":""#);
         self.raw(end_word(span));
         if let End::Data(face) | End::Nack(face, _) = span.end {
-            self.raw(r#""}},{"key":"onym.face.answer","value":{"intValue":"#);
-            self.decimal(face.0.into());
-            self.raw(r#"}}],"status":{"#);
-        } else {
-            self.raw(r#""}}],"status":{"#);
+            self.raw(r#""}},{"key":"onym.face.answer","value":{"intValue":""#);
+            self.number(face.0.into());
         }
+        self.raw(r#""}}],"status":{"#);
         if let Some(why) = failure(span) {
             // The code of an error.
             self.raw(r#""code":2,"message":"#);
             self.quoted(&why);
         }
-        self.raw("}}");
+        if let Some(parent) = span.parent {
+            self.raw(r#"},"parentSpanId":""#);
+            self.0.extend_from_slice(&hex(parent));
+            self.raw(r#""}"#);
+        } else {
+            self.raw("}}");
+        }
     }
 
     /// The name of the Interest of a span: a URI has nothing that JSON would escape.
@@ -183,6 +167,35 @@ impl Json {
             let _ = name.write_uri(self);
         }
     }
+}
+
+/// What stands before the digits of a trace, of a span, and of the time when that began. Its kind is 2, of
+/// a server, which another one called.
+const BEFORE_TRACE: &[u8; 12] = br#"{"traceId":""#;
+const BEFORE_SPAN: &[u8; 12] = br#"","spanId":""#;
+const BEFORE_START: &[u8; 50] = br#"","name":"interest","kind":2,"startTimeUnixNano":""#;
+
+/// A span up to the time when it began: all of it has its place.
+// No truncation: a trace has 128 bits, told in two halves.
+#[allow(clippy::cast_possible_truncation)]
+fn head(span: &Span) -> [u8; 122] {
+    let trace = span.context.trace;
+    let [high, low, id] = [(trace >> 64) as u64, trace as u64, span.context.span].map(hex);
+    let mut head = [0; 122];
+    let mut rest = &mut head[..];
+    for part in [&BEFORE_TRACE[..], &high, &low, BEFORE_SPAN, &id, BEFORE_START] {
+        let (place, behind) = rest.split_at_mut(part.len());
+        place.copy_from_slice(part);
+        rest = behind;
+    }
+    head
+}
+
+/// The digits of an identifier, in hexadecimal.
+const fn hex(number: u64) -> [u8; 16] {
+    let [a, b, c, d, e, f, g, h] = hex_digits(number >> 32);
+    let [i, j, k, l, m, n, o, p] = hex_digits(number & 0xffff_ffff);
+    [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]
 }
 
 /// The lower 32 bits as eight digits in hexadecimal, all at once: each in an octet of a word.
@@ -224,9 +237,9 @@ mod tests {
     fn numbers_have_their_digits() {
         for number in [0, 9, 10, 0xfedc_ba98_7654_3210, u64::MAX] {
             let mut json = Json(Vec::new());
-            json.hex(number);
-            json.decimal(number);
-            assert_eq!(json.0, format!("{number:016x}\"{number}\"").into_bytes());
+            json.0.extend(hex(number));
+            json.number(number);
+            assert_eq!(json.0, format!("{number:016x}{number}").into_bytes());
         }
     }
 

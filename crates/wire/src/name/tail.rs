@@ -10,10 +10,8 @@ const OCTETS: usize = 8;
 pub struct Tail {
     /// Octets of the VALUE of the prefix.
     len: usize,
-    /// Where the octets begin that are compared, in the VALUE of a name, and how many are before or
-    /// among them.
-    at: usize,
-    end: usize,
+    /// Where the octets begin that are compared, in the VALUE of a name.
+    at: u16,
     octets: u64,
     mask: u64,
 }
@@ -22,7 +20,7 @@ impl Tail {
     /// That of no name.
     pub const NONE: Self = Self { octets: 1, ..Self::ANY };
     /// That of every name.
-    pub const ANY: Self = Self { len: 0, at: 0, end: OCTETS, octets: 0, mask: 0 };
+    pub const ANY: Self = Self { len: 0, at: 0, octets: 0, mask: 0 };
 
     /// That of the names under `prefix`.
     #[must_use]
@@ -32,7 +30,9 @@ impl Tail {
         let tail = value.get(at..).unwrap_or_default();
         let mask = padded(&[0xff; OCTETS], tail.len());
         let octets = padded(tail, tail.len());
-        Self { len: value.len(), at, end: at + OCTETS, octets, mask }
+        // No packet has a name that is longer.
+        let at = u16::try_from(at).unwrap_or(u16::MAX);
+        Self { len: value.len(), at, octets, mask }
     }
 
     /// Whether a name, by its VALUE, may be under the prefix. It errs to yes, and only for names with
@@ -40,7 +40,8 @@ impl Tail {
     #[inline(always)]
     #[must_use]
     pub fn may_cover(&self, name: &[u8]) -> bool {
-        let tail = name.get(self.at..self.end).and_then(<[u8]>::first_chunk);
+        let at = usize::from(self.at);
+        let tail = name.get(at..at + OCTETS).and_then(<[u8]>::first_chunk);
         let Some(tail) = tail else { return self.may_cover_short(name) };
         u64::from_le_bytes(*tail) & self.mask == self.octets
     }

@@ -158,16 +158,16 @@ const fn is_plain(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || matches!(octet, b'-' | b'.' | b'_' | b'~')
 }
 
-/// What each octet is in a URI: up to three octets, and how many.
-const WRITTEN: [[u8; 4]; 256] = {
-    let (mut written, mut octet) = ([[0; 4]; 256], 0_u8);
+/// What each octet is in a URI: up to three octets, the first one lowest, and above them how many.
+const WRITTEN: [u32; 256] = {
+    let (mut written, mut octet) = ([0; 256], 0_u8);
     loop {
         #[allow(clippy::indexing_slicing)]
         let place = &mut written[octet as usize];
-        *place = match is_plain(octet) {
+        *place = u32::from_le_bytes(match is_plain(octet) {
             true => [octet, 0, 0, 1],
             false => [b'%', digit_of(octet >> 4), digit_of(octet & 15), 3],
-        };
+        });
         if octet == u8::MAX {
             break written;
         }
@@ -177,6 +177,8 @@ const WRITTEN: [[u8; 4]; 256] = {
 
 /// Octets of text that are written at once.
 const PIECE: usize = 126;
+/// Octets of a component that have room in a piece, whatever they are.
+const BLOCK: usize = PIECE / 3;
 /// Behind them there is room for what an octet may be at most.
 const ROOM: usize = PIECE + 4;
 
@@ -196,27 +198,42 @@ impl<'a, W: fmt::Write> Pieces<'a, W> {
     /// Appends what stands before a component.
     #[inline]
     fn slash(&mut self) -> fmt::Result {
-        self.put(b"/")
+        if self.len == PIECE {
+            self.flush()?;
+        }
+        if let Some(place) = self.text.get_mut(self.len) {
+            *place = b'/';
+        }
+        self.len += 1;
+        Ok(())
     }
 
     /// Appends octets as a URI has them.
     #[inline]
     fn escaped(&mut self, octets: &[u8]) -> fmt::Result {
-        for block in octets.chunks(PIECE / 3) {
-            if self.len + 3 * block.len() > PIECE {
-                self.flush()?;
-            }
-            let mut len = self.len;
-            for octet in block {
-                let written = WRITTEN.get(usize::from(*octet)).copied().unwrap_or_default();
-                if let Some(place) = self.text.get_mut(len..).and_then(<[u8]>::first_chunk_mut) {
-                    *place = written;
-                }
-                let [.., more] = written;
-                len += usize::from(more);
-            }
-            self.len = len;
+        let mut rest = octets;
+        while let Some((block, behind)) = rest.split_at_checked(BLOCK) {
+            self.block(block)?;
+            rest = behind;
         }
+        self.block(rest)
+    }
+
+    /// The same of at most [`BLOCK`] octets.
+    #[inline]
+    fn block(&mut self, octets: &[u8]) -> fmt::Result {
+        if self.len + 3 * octets.len() > PIECE {
+            self.flush()?;
+        }
+        let mut len = self.len;
+        for octet in octets {
+            let written = WRITTEN.get(usize::from(*octet)).copied().unwrap_or_default();
+            if let Some(place) = self.text.get_mut(len..).and_then(<[u8]>::first_chunk_mut) {
+                *place = written.to_le_bytes();
+            }
+            len += (written >> 24) as usize;
+        }
+        self.len = len;
         Ok(())
     }
 
@@ -284,9 +301,10 @@ impl Component<'_> {
         self.write_value(out)
     }
 
-    #[inline]
+    #[inline(always)]
     fn write_value<W: fmt::Write>(&self, out: &mut Pieces<'_, W>) -> fmt::Result {
-        if self.value.iter().all(|octet| *octet == b'.') {
+        let is_of_periods = |value: &[u8]| value.iter().all(|octet| *octet == b'.');
+        if matches!(self.value, [] | [b'.', ..]) && is_of_periods(self.value) {
             out.write_str("...")?;
         }
         out.escaped(self.value)

@@ -78,7 +78,7 @@ fn before_satisfy<R: RouteStage>(
     out: &mut Outbox,
 ) -> Done {
     // It may linger, and end later.
-    pending.has_met = true;
+    pending.attention.meet();
     // The entry ends below in any case.
     decide::pending(pending, strategies, routes, now, slot, out, |strategy, ctx| {
         strategy.before_satisfy(ctx, arrival);

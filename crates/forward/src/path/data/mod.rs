@@ -66,14 +66,14 @@ pub(super) fn run<R: RouteStage, C: CacheStage>(
     let data = match guard(pending, packet, &parsed, share) {
         Ok(data) => data,
         Err(verdict) => {
-            pending.has_met = true;
+            pending.attention.meet();
             return (share != Share::Shown).then_some(verdict);
         }
     };
     let hash = pit_match::run(pending, told, only, data);
     cache.prefetch(hash);
     if pending.matched.is_empty() {
-        pending.has_met = true;
+        pending.attention.meet();
         if share != Share::Wanted {
             return (share == Share::Own)
                 .then(|| cs_admit::unsolicited(pending, cache, now, packet, data, hash));

@@ -7,7 +7,7 @@ use crate::Verdict;
 use crate::faces::FaceInfo;
 use crate::stage::Pending;
 use crate::stage::rules;
-use onym_link::Packet;
+use onym_link::{LpIn, Packet};
 use onym_tables::FaceId;
 use onym_tables::Tick;
 use onym_tables::hash::NameHashes;
@@ -21,8 +21,22 @@ pub(super) fn link_fields(pending: &mut Pending, packet: &Packet) -> Result<Face
     let face = pending.faces.get_mut(packet.face).ok_or(Verdict::IngressGone)?;
     face.counters.in_interests += 1;
     let info = face.info;
-    rules::interest_fields(&packet.lp, info)?;
-    Ok(info)
+    match rules::interest_fields(&packet.lp, info) {
+        Ok(()) => Ok(info),
+        Err(verdict) => with_context(pending, packet, info).ok_or(verdict),
+    }
+}
+
+/// The same of an Interest that is recorded on its way: at a face that takes contexts, the announcement
+/// that no Interest has is one.
+#[cold]
+fn with_context(pending: &mut Pending, packet: &Packet, info: FaceInfo) -> Option<FaceInfo> {
+    let lp = LpIn { prefix_announcement: None, ..packet.lp.clone() };
+    if !pending.takes_contexts || rules::interest_fields(&lp, info).is_err() {
+        return None;
+    }
+    pending.attention.meet();
+    Some(info)
 }
 
 /// What the Interest itself allows.
@@ -36,12 +50,13 @@ pub(super) fn network_fields(
     // One test of two rare things.
     if interest.name.len() > pending.unseen_components {
         if interest.name.len() > pending.config.name_components_max {
-            pending.has_met = true;
+            pending.attention.meet();
             return Err(Verdict::NameTooLong);
         }
-        let (name, looked_at) = (interest.name.value(), pending.looked_at);
-        pending.has_met |=
-            looked_at.may_cover(name) || interest.can_be_prefix && looked_at.is_longer(name);
+        let (name, looked_at) = (interest.name.value(), &pending.looked_at);
+        if looked_at.may_cover(name) || interest.can_be_prefix && looked_at.is_longer(name) {
+            pending.attention.meet();
+        }
     }
     let judged = rules::interest(interest, info, pending.config.hop);
     if judged == Err(Verdict::HopLimitZero)

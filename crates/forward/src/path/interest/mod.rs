@@ -26,14 +26,14 @@ pub(super) fn run<R: RouteStage, C: CacheStage>(
     let info = match guard::link_fields(pending, packet) {
         Ok(info) => info,
         Err(verdict) => {
-            pending.has_met = true;
+            pending.attention.meet();
             return verdict;
         }
     };
     // Looked at where it is: the view is not small.
     let parsed = Interest::parse(&packet.bytes);
     let Ok(interest) = &parsed else {
-        pending.has_met = true;
+        pending.attention.meet();
         return Verdict::Malformed;
     };
     if let Err(verdict) = guard::network_fields(pending, packet, info, interest) {
