@@ -1,7 +1,7 @@
 //! Whether somebody looks at a packet that was taken in.
 
-/// Counts packets until one at which somebody looks whatever it is, and notes what was met that somebody
-/// may look at: one number, so that one test of it says that nobody looks.
+/// Counts packets down to the next sample, and notes whether the forwarder met something that is watched.
+/// Both are one number: a single test tells that a packet is neither.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attention {
     /// Packets that are left; negative once something was met.

@@ -27,8 +27,8 @@ pub(super) fn link_fields(pending: &mut Pending, packet: &Packet) -> Result<Face
     }
 }
 
-/// The same of an Interest that is recorded on its way: at a face that takes contexts, the announcement
-/// that no Interest has is one.
+/// Admits an Interest with a trace context. The link service passes the context in the field of a prefix
+/// announcement, which an Interest never has.
 #[cold]
 fn with_context(pending: &mut Pending, packet: &Packet, info: FaceInfo) -> Option<FaceInfo> {
     let lp = LpIn { prefix_announcement: None, ..packet.lp.clone() };
