@@ -297,6 +297,7 @@ int shares(int argc, char **argv)
 	pid_t a, b, group;
 
 	CHECK(!setrlimit(RLIMIT_NOFILE, &many));
+	CHECK(!prctl(PR_SET_CHILD_SUBREAPER, 1));
 	a = hoard(STRANGER, 5000, &first);
 	b = hoard(ANOTHER, 5000, &second);
 	inside = hoard_inside(ANOTHER + 1, &group);
@@ -310,6 +311,9 @@ int shares(int argc, char **argv)
 	kill(a, 9);
 	kill(b, 9);
 	kill(group, 9);
+	/* Their faces and those of the group's users are free when they have ended, not when they are told to. */
+	while (wait(NULL) > 0)
+		;
 	return 0;
 }
 
