@@ -157,7 +157,7 @@ impl Driver for Shard {
 
     fn admit(&mut self, io: &mut Io, slot: Slot, frames: &[RxFrame]) -> usize {
         self.is_of_turn = true;
-        let may_ask = self.may_ask(io, slot, frames.len());
+        let may_ask = self.may_ask(io, slot, frames);
         self.not_held(io, slot, &frames[..may_ask])
     }
 

@@ -10,15 +10,18 @@
 //!                until the queue is below half
 //! ```
 //!
-//! Only Data counts, because the application asked for it: a flood of Interests towards it does not
-//! stop its answers from being read. There is no such back-pressure between nodes, except while two
-//! nodes on one machine take each other for applications: two ends that both stop reading wait for
-//! each other for at most `faces.hold_ms`.
+//! On the way in only what may be an Interest counts: Data and the push half's frames are not answered,
+//! and have bounds of their own. On the way out only Data counts, because the application asked for it:
+//! a flood of Interests towards it does not stop its answers from being read. There is no such
+//! back-pressure between nodes, except while two nodes on one machine take each other for applications:
+//! two ends that both stop reading wait for each other for at most `faces.hold_ms`.
 
 use super::{Hold, Io, LocalFace, Shard};
 use onym_engine::Slot;
+use onym_frame::RxFrame;
 use onym_tables::Tick;
 use onym_wire::PACKET_LEN_MAX;
+use onym_wire::types::PacketType;
 use std::time::Duration;
 
 /// Frames that are read from an application whatever waits for it, while it is not waited for.
@@ -87,6 +90,23 @@ pub(super) fn set_free(face: &mut LocalFace) {
     bound(face, 1, from);
 }
 
+/// How many of `frames` come before the one that asks for more than `room` packets: Data and what is of
+/// the push half ask for none.
+#[inline]
+pub(super) fn before_ask(frames: &[RxFrame], mut room: usize) -> usize {
+    if frames.len() <= room {
+        return frames.len();
+    }
+    let is_one_too_many = |frame: &RxFrame| {
+        let asks = PacketType::of(&frame.bytes)
+            .is_none_or(|typ| typ != PacketType::Data && !typ.is_push());
+        let is_over = asks && room == 0;
+        room -= usize::from(asks && !is_over);
+        is_over
+    };
+    frames.iter().position(is_one_too_many).unwrap_or(frames.len())
+}
+
 impl Shard {
     /// Data was put into the queue of a face that is to be waited for ([`is_to_pause`]).
     #[cold]
@@ -107,18 +127,18 @@ impl Shard {
 
     /// How many of `frames` of a face may be read now, for its own sake.
     #[inline]
-    pub(super) fn may_ask(&self, io: &Io, slot: Slot, frames: usize) -> usize {
+    pub(super) fn may_ask(&self, io: &Io, slot: Slot, frames: &[RxFrame]) -> usize {
         let Some(face) = io.faces.peek(slot).filter(|face| is_waited_for(face)) else {
-            return frames;
+            return frames.len();
         };
         match face.state.pull {
             Hold::Since(..) => 0,
-            Hold::Slow => frames,
+            Hold::Slow => frames.len(),
             Hold::Free => {
                 let half = face.state.queue_bytes_max / 2;
                 let least = FRAMES_MIN.min(half / 2 / PACKET_LEN_MAX).max(1);
                 let room = half.saturating_sub(waiting(face)) / PACKET_LEN_MAX;
-                frames.min(room.max(least))
+                before_ask(frames, room.max(least))
             }
         }
     }

@@ -8,7 +8,7 @@ use onym_frame::RxFrame;
 use onym_link::CongestionConfig;
 use onym_wire::data::DataBuilder;
 use onym_wire::lp::LpPacket;
-use onym_wire::{Data, Interest};
+use onym_wire::{Data, Interest, PACKET_LEN_MAX};
 use std::os::unix::net::UnixStream;
 
 /// Long enough for any round of a test.
@@ -226,6 +226,27 @@ fn an_application_that_reads_nothing_is_not_waited_for_without_end() {
         app.read();
         face(b, id).state.pull == Hold::Free
     });
+}
+
+/// Law: a turn brings as many Interests as have room for their answers; Data, which asks for nothing, is
+/// not counted, however much of it stands between them.
+#[test]
+fn what_asks_for_nothing_is_read_beyond_the_room_for_answers() {
+    let room = u64::try_from(QUEUE / 2 / PACKET_LEN_MAX).unwrap();
+    let (mut b, id, mut app, _server) = scene(LONG);
+    let data = |app: &mut End, count| {
+        let name: Name = "/b".parse().unwrap();
+        let mut wire = Vec::new();
+        Signer::digest().sign_data(&DataBuilder::new(name.as_ref(), b""), &mut wire).unwrap();
+        (0..count).for_each(|_| app.queue.push(&wire, None).unwrap());
+    };
+    data(&mut app, 300);
+    app.ask(0, u32::try_from(room).unwrap());
+    data(&mut app, 50);
+    app.ask(1000, 10);
+    app.write();
+    b.ordered_round();
+    assert_eq!(b.frames_of(id), 300 + room + 50, "the next asks for one too many");
 }
 
 /// Law: Interests of others, however many wait for an application, keep nobody from reading what it
