@@ -56,7 +56,8 @@ pub(crate) struct Args {
     /// Each line of the input is a publication.
     #[arg(long)]
     lines: bool,
-    /// How it is disseminated. link-local, broadcast and implicit publish at once, whoever listens.
+    /// How it is disseminated. link-local (to the neighbour of --to), broadcast (to all neighbours,
+    /// one hop) and implicit (the way of --filter) publish at once, whoever listens.
     #[arg(long, default_value = "domain-local", value_parser = push_words::strategies())]
     strategy: Strategy,
     /// Receiving neighbour of `link-local`: its identifier in `onym rendezvous status`.
