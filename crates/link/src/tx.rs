@@ -16,7 +16,7 @@ use crate::{LpOut, Outgoing, PacketKind, Payload, Transmit};
 use onym_frame::{Buf, FrameRow, TxQueue};
 use onym_tables::Tick;
 use onym_tables::pit::{TOKEN_LEN, TOKEN_LEN_MAX};
-use onym_wire::lp::{FRAGMENTS_MAX, LpHeader};
+use onym_wire::lp::{FRAGMENTS_MAX, LpHeader, TraceContext};
 use onym_wire::tlv::tlv_len;
 use onym_wire::types;
 use std::num::NonZeroU64;
@@ -105,7 +105,8 @@ impl Link {
         let sent = match self.token_alone(fields, mark) {
             Some([]) if body.bytes.len() <= self.frame_len_max => self.push_bare(body, queue),
             Some(token @ [_, ..]) if TOKEN_HEAD_MAX + body.bytes.len() <= self.frame_len_max => {
-                self.push_with_token(token, body, queue)
+                let (head, len) = token_head(token, body.bytes.len());
+                self.push_with_head(&head[..len], body, queue)
             }
             _ => self.send_with_fields(now, fields, mark, body, queue),
         };
@@ -169,15 +170,37 @@ impl Link {
         let (token, has_none) = match fields {
             Fields::None => (&[][..], true),
             Fields::Pull(kind, lp) => {
-                let has_one = lp.nack.is_some()
-                    || (lp.incoming_face.is_some() && self.tells_faces())
-                    || lp.no_cache
-                    || lp.non_discovery
+                let has_one = self.has_more(lp)
                     || lp.prefix_announcement.is_some() && self.tells_attached(kind);
                 (&*lp.pit_token, !has_one)
             }
         };
         (mark == 0 && has_none && self.reliability.is_none()).then_some(token)
+    }
+
+    /// Whether there is more to tell than the token, the mark, and what is attached.
+    #[inline(always)]
+    fn has_more(&self, lp: &LpOut) -> bool {
+        lp.nack.is_some()
+            || (lp.incoming_face.is_some() && self.tells_faces())
+            || lp.no_cache
+            || lp.non_discovery
+    }
+
+    /// What stands before an Interest of `len` octets that is recorded on its way, in a short frame whose
+    /// fields are our token and the context of its trace, as of nearly all of them.
+    fn traced_head(
+        &self,
+        fields: Fields<'_>,
+        mark: u8,
+        len: usize,
+    ) -> Option<[u8; TRACED_HEAD_LEN]> {
+        let Fields::Pull(PacketKind::Interest, lp) = fields else { return None };
+        let context = lp.prefix_announcement.as_deref()?.try_into().ok()?;
+        let has_more = mark != 0 || self.has_more(lp) || self.reliability.is_some();
+        let is_told = self.config.traces && !self.config.services && !has_more;
+        let fits = TRACED_HEAD_LEN + len <= self.frame_len_max.min(SHORT_FRAME_MAX);
+        (is_told && fits).then_some(traced_head(lp.pit_token.as_ours()?, context, len))
     }
 
     /// Whether packets say where they came from.
@@ -201,15 +224,13 @@ impl Link {
         Ok(())
     }
 
-    /// What [`Link::send_with_fields`] does where the token is the only field, which is nearly always.
-    fn push_with_token(
+    /// What [`Link::send_with_fields`] does where the head is known, which is nearly always.
+    fn push_with_head(
         &mut self,
-        token: &[u8],
+        head: &[u8],
         body: Body<'_>,
         queue: &mut TxQueue,
     ) -> Result<(), LinkUnsent> {
-        let (head, len) = token_head(token, body.bytes.len());
-        let head = &head[..len];
         let pushed = match body.shared {
             Some(buf) => queue.push(head, Some(buf)),
             None => queue.push_joined(head, body.bytes),
@@ -227,8 +248,11 @@ impl Link {
         body: Body<'_>,
         queue: &mut TxQueue,
     ) -> Result<(), LinkUnsent> {
-        let header = fields.header(mark, &self.config);
         let len = body.bytes.len();
+        if let Some(head) = self.traced_head(fields, mark, len) {
+            return self.push_with_head(&head, body, queue);
+        }
+        let header = fields.header(mark, &self.config);
         let cut = match self.cut(now, header.fields_len(), len) {
             Some(cut) => cut,
             None if fields.may_be_left_out() && len <= self.limit => {
@@ -479,6 +503,34 @@ fn token_head(token: &[u8], len: usize) -> ([u8; TOKEN_HEAD_MAX], usize) {
     let end = put(value + token.len(), types::LP_FRAGMENT, len);
     out[value..value + token.len()].copy_from_slice(token);
     (out, end)
+}
+
+/// Octets of the longest frame in which all lengths have one octet.
+const SHORT_FRAME_MAX: usize = 2 + 252;
+/// Octets before the packet in a short frame with our token and the context of a trace.
+const TRACED_HEAD_LEN: usize = 2 + 2 + TOKEN_LEN + 4 + TraceContext::LEN + 2;
+
+/// These, for a packet of `len` octets.
+// TYPEs of one octet, and lengths of a short frame.
+#[allow(clippy::cast_possible_truncation)]
+fn traced_head(
+    token: &[u8; TOKEN_LEN],
+    context: &[u8; TraceContext::LEN],
+    len: usize,
+) -> [u8; TRACED_HEAD_LEN] {
+    let whole = (TRACED_HEAD_LEN - 2 + len) as u8;
+    let [high, low] = (types::LP_TRACE_CONTEXT as u16).to_be_bytes();
+    let start = [types::LP_PACKET as u8, whole, types::LP_PIT_TOKEN as u8, TOKEN_LEN as u8];
+    let field = [253, high, low, TraceContext::LEN as u8];
+    let fragment = [types::LP_FRAGMENT as u8, len as u8];
+    let mut head = [0; TRACED_HEAD_LEN];
+    let mut rest = &mut head[..];
+    for part in [&start[..], token, &field, context, &fragment] {
+        let (place, behind) = rest.split_at_mut(part.len());
+        place.copy_from_slice(part);
+        rest = behind;
+    }
+    head
 }
 
 /// Octets of an LpPacket with `fields_len` octets of fields and a fragment of `len`.

@@ -55,6 +55,7 @@ pub struct FilterError {
 
 impl Filter {
     /// Whether a packet is wanted.
+    #[inline]
     #[must_use]
     pub fn takes(&self, seen: &Seen<'_>) -> bool {
         self.face.is_none_or(|face| face == seen.face)

@@ -16,7 +16,7 @@ pub use copies::Copies;
 pub use filter::{Filter, FilterError};
 pub use hidden::hide;
 pub use record::{Direction, Kind, Record};
-pub use spans::{End, FACES_MAX, OPEN_MAX, SPANS_MAX, Span, SpanCounts, SpanSettings, Spans, Wait};
+pub use spans::{End, Faces, OPEN_MAX, SPANS_MAX, Span, SpanCounts, SpanSettings, Spans, Wait};
 pub use traffic::{PrefixRow, RoundTrip, Sample, Traffic};
 
 use onym_link::{LpIn, LpOut, Packet};
@@ -170,7 +170,28 @@ impl<'a> Named<'a> {
     #[must_use]
     #[inline]
     pub fn of(octets: &'a [u8]) -> Option<Self> {
-        let (name, rest) = name_and_rest(octets)?;
+        // Where the VALUE of an element with a type of one octet begins, and its length.
+        fn value(octets: &[u8], start: usize) -> Option<(usize, usize)> {
+            match *octets.get(start + 1)? {
+                len @ 0..=252 => Some((start + 2, len.into())),
+                253 => {
+                    let len = octets.get(start + 2..start + 4)?;
+                    Some((start + 4, u16::from_be_bytes([len[0], len[1]]).into()))
+                }
+                // No packet is so long.
+                _ => None,
+            }
+        }
+        let typ = |at: usize| octets.get(at).copied().map(u32::from);
+        if !matches!(typ(0)?, types::INTEREST | types::DATA) {
+            return None;
+        }
+        let (start, _) = value(octets, 0)?;
+        if typ(start)? != types::NAME {
+            return None;
+        }
+        let (start, len) = value(octets, start)?;
+        let (name, rest) = octets.get(start..)?.split_at_checked(len)?;
         Some(Self { name, rest })
     }
 
@@ -178,32 +199,6 @@ impl<'a> Named<'a> {
     fn asks_below(&self) -> bool {
         self.rest.first().map(|octet| u32::from(*octet)) == Some(types::CAN_BE_PREFIX)
     }
-}
-
-#[inline]
-fn name_and_rest(octets: &[u8]) -> Option<(&[u8], &[u8])> {
-    // Where the VALUE of an element with a type of one octet begins, and its length.
-    fn value(octets: &[u8], start: usize) -> Option<(usize, usize)> {
-        match *octets.get(start + 1)? {
-            len @ 0..=252 => Some((start + 2, len.into())),
-            253 => {
-                let len = octets.get(start + 2..start + 4)?;
-                Some((start + 4, u16::from_be_bytes([len[0], len[1]]).into()))
-            }
-            // No packet is so long.
-            _ => None,
-        }
-    }
-    let typ = |at: usize| octets.get(at).copied().map(u32::from);
-    if !matches!(typ(0)?, types::INTEREST | types::DATA) {
-        return None;
-    }
-    let (start, _) = value(octets, 0)?;
-    if typ(start)? != types::NAME {
-        return None;
-    }
-    let (start, len) = value(octets, start)?;
-    octets.get(start..)?.split_at_checked(len)
 }
 
 /// Why a packet that came is looked at, beside captures.
@@ -299,10 +294,7 @@ impl Watch {
     #[must_use]
     pub fn may_show(&self, named: Option<Named<'_>>) -> bool {
         self.tail == Tail::ANY
-            || named.is_some_and(|named| {
-                let name = named.name;
-                self.tail.may_cover(name) || named.asks_below() && self.tail.is_longer(name)
-            })
+            || named.is_some_and(|named| self.tail.may_concern(named.name, named.asks_below()))
     }
 
     /// The next one that is drawn came: why.

@@ -3,7 +3,7 @@
 use crate::Seen;
 use onym_link::PacketKind;
 use onym_tables::FaceId;
-use onym_tables::pit::Token;
+use onym_tables::pit::{TOKEN_LEN_MAX, Token};
 use onym_wire::tlv::{self, Malformed, Reader};
 use onym_wire::{PACKET_LEN_MAX, types};
 
@@ -130,157 +130,96 @@ impl Record {
     }
 }
 
-/// What a record has before its packet: it is put into the batch at once.
-struct Head {
-    octets: [u8; Self::ROOM],
-    len: usize,
+/// What a record has before its packet, written from the end: what a length counts is there when it is told.
+struct Head<'a> {
+    /// What is free, before what there is.
+    room: &'a mut [u8],
+    /// Octets that follow the head.
+    behind: usize,
 }
 
-impl Head {
-    /// Type and length of the record are written last.
-    const START: usize = 4;
-    /// There is room for all that is put in: four numbers, a word, three heads, and a token.
-    const ROOM: usize = 192;
-
-    const fn new() -> Self {
-        Self { octets: [0; Self::ROOM], len: Self::START }
+impl<'a> Head<'a> {
+    /// One before so many octets.
+    const fn before(behind: usize, room: &'a mut [u8; ROOM]) -> Self {
+        Self { room, behind }
     }
 
-    /// Tells of a packet of `len` octets with its link-layer header, of which so many are kept.
+    /// Octets of the head.
     #[inline(always)]
-    fn tell(&mut self, seen: &Seen<'_>, unix_offset: u64, len: usize, kept: usize) {
-        // Numbers as wide as they can be, so that each has its place.
-        let [a, b, c, d, e, f, g, h] = seen.at.0.saturating_add(unix_offset).to_be_bytes();
-        self.put([TIME, 8, a, b, c, d, e, f, g, h]);
-        let [a, b, c, d] = seen.face.0.to_be_bytes();
-        let is_out = (seen.direction == Direction::Out).into();
-        self.put([FACE, 4, a, b, c, d, DIRECTION, 1, is_out, KIND, 1, seen.kind as u8]);
-        self.begin(OUTCOME, seen.outcome.word.len());
-        self.put_slice(seen.outcome.word.as_bytes());
-        if kept < len {
-            self.number(LEFT_OUT, (len - kept) as u64);
-        }
-        self.begin(FRAME, kept);
+    const fn len(&self) -> usize {
+        ROOM - self.room.len()
     }
 
-    #[inline]
+    #[inline(always)]
     fn put<const N: usize>(&mut self, octets: [u8; N]) {
-        let place = self.octets.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut);
-        if let Some(place) = place {
+        if let Some((rest, place)) = std::mem::take(&mut self.room).split_last_chunk_mut() {
             *place = octets;
-            self.len += N;
+            self.room = rest;
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn put_slice(&mut self, octets: &[u8]) {
-        if let Some(place) = self.octets.get_mut(self.len..self.len + octets.len()) {
+        let room = std::mem::take(&mut self.room);
+        if let Some(at) = room.len().checked_sub(octets.len()) {
+            let (rest, place) = room.split_at_mut(at);
             place.copy_from_slice(octets);
-            self.len += octets.len();
+            self.room = rest;
         }
     }
 
-    /// A number as an element.
-    #[inline]
-    fn number(&mut self, typ: u8, number: u64) {
-        let (len, bits) = match number {
-            0..=0xff => return self.put([typ, 1, number.to_le_bytes()[0]]),
-            0x100..=0xffff => (2, 48),
-            0x1_0000..=0xffff_ffff => (4, 32),
-            _ => (8, 0),
-        };
-        let end = self.len + 2 + usize::from(len);
-        self.put([typ, len]);
-        // What is beyond its length is written over by what comes next.
-        self.put((number << bits).to_be_bytes());
-        self.len = end;
-    }
-
-    /// Type and length of an element.
-    #[inline]
-    fn begin(&mut self, typ: u8, len: usize) {
-        self.put_start(&Start::of(typ, len));
-    }
-
-    #[inline]
-    fn put_start(&mut self, start: &Start) {
-        let end = self.len + start.len;
-        self.put(start.octets);
-        self.len = end;
-    }
-
-    /// Octets of the link-layer header of a packet of `len` octets with a token, or none, and nothing
-    /// else.
-    #[inline]
-    fn link_len(token: &Token, len: usize) -> usize {
-        match token.len() {
-            0 => 0,
-            token => {
-                let fragment = Start::of(types::LP_FRAGMENT as u8, len).len;
-                let fields = 2 + token + fragment;
-                Start::of(types::LP_PACKET as u8, fields + len).len + fields
-            }
+    /// Makes all that there is the value of an element.
+    #[inline(always)]
+    fn wrap(&mut self, typ: u8) {
+        let [.., high, low] = (self.len() + self.behind).to_be_bytes();
+        match (high, low) {
+            (0, 0..=252) => self.put([typ, low]),
+            _ => self.put([typ, 253, high, low]),
         }
     }
 
-    /// That header.
-    #[inline]
-    fn link(&mut self, token: &Token, len: usize) {
-        if token.is_empty() {
-            return;
-        }
-        let fragment = Start::of(types::LP_FRAGMENT as u8, len);
-        self.begin(types::LP_PACKET as u8, 2 + token.len() + fragment.len + len);
+    /// The link-layer header of the packet behind, where it has a token and nothing else.
+    #[inline(always)]
+    fn link(&mut self, token: &Token) {
+        self.wrap(types::LP_FRAGMENT as u8);
         match token.as_ours() {
-            Some(token) => {
-                self.put([types::LP_PIT_TOKEN as u8, 6]);
-                self.put(*token);
-            }
-            None => {
-                self.begin(types::LP_PIT_TOKEN as u8, token.len());
-                self.put_slice(token);
-            }
+            Some(token) => self.put(*token),
+            None => self.put_slice(token),
         }
-        self.put_start(&fragment);
+        let [.., len] = token.len().to_be_bytes();
+        self.put([types::LP_PIT_TOKEN as u8, len]);
+        self.wrap(types::LP_PACKET as u8);
     }
 
-    /// Appends a record that begins so, and goes on with these octets.
-    #[inline]
-    fn append_to(&mut self, out: &mut Vec<u8>, octets: &[u8], more: &[u8]) {
-        let len = self.len - Self::START + octets.len() + more.len();
-        let start = Start::of(RECORD as u8, len);
-        let [a, b, c, d, ..] = &mut self.octets;
-        if start.len == 2 {
-            [*c, *d, ..] = start.octets;
-        } else {
-            [*a, *b, *c, *d] = start.octets;
+    /// Tells of a packet, of which what there is was kept and so many octets were not.
+    #[inline(always)]
+    fn tell(&mut self, seen: &Seen<'_>, unix_offset: u64, left_out: usize) {
+        self.wrap(FRAME);
+        if left_out > 0 {
+            let [.., a, b, c, d] = left_out.to_be_bytes();
+            self.put([LEFT_OUT, 4, a, b, c, d]);
         }
-        out.reserve(start.len + len);
-        out.extend_from_slice(
-            self.octets.get(Self::START - start.len..self.len).unwrap_or_default(),
-        );
-        out.extend_from_slice(octets);
-        out.extend_from_slice(more);
+        let word = seen.outcome.word.as_bytes();
+        let word = word.get(..WORD_MAX).unwrap_or(word);
+        self.put_slice(word);
+        let [.., len] = word.len().to_be_bytes();
+        let is_out = (seen.direction == Direction::Out).into();
+        self.put([DIRECTION, 1, is_out, KIND, 1, seen.kind as u8, OUTCOME, len]);
+        // Numbers as wide as they can be, so that each has its place.
+        self.put(seen.face.0.to_be_bytes());
+        self.put([FACE, 4]);
+        self.put(seen.at.0.saturating_add(unix_offset).to_be_bytes());
+        self.put([TIME, 8]);
+        self.wrap(RECORD as u8);
     }
 }
 
-/// Type and length of an element of up to 65,535 octets.
-struct Start {
-    octets: [u8; 4],
-    /// How many of these there are.
-    len: usize,
-}
-
-impl Start {
-    #[inline]
-    const fn of(typ: u8, len: usize) -> Self {
-        let [.., high, low] = len.to_be_bytes();
-        match len {
-            0..=252 => Self { octets: [typ, low, 0, 0], len: 2 },
-            _ => Self { octets: [typ, 253, high, low], len: 4 },
-        }
-    }
-}
+/// There is room in a head for four numbers, a word of [`WORD_MAX`] octets, five heads, and a token.
+const ROOM: usize = 128;
+/// Octets of the word of an outcome that are told: more than any has.
+const WORD_MAX: usize = 40;
+/// Octets of a link-layer header with a token and nothing else.
+const LINK_MAX: usize = 4 + 2 + TOKEN_LEN_MAX + 4;
 
 /// Appends what is kept of a packet as a record: at most `snap` octets of it. `unix_offset` is what is
 /// between the shell's clock and Unix time, in nanoseconds.
@@ -288,29 +227,40 @@ impl Start {
 /// Not inlined: what a viewer keeps would else be made ready for each of them before the first is asked.
 #[inline(never)]
 pub(crate) fn append(out: &mut Vec<u8>, seen: &Seen<'_>, snap: usize, unix_offset: u64) {
-    let mut head = Head::new();
-    // A length beyond has more octets than a head of this kind has room for.
-    match seen.fields.only_token().filter(|_| seen.octets.len() <= PACKET_LEN_MAX) {
+    // A length beyond has more octets than there is room for.
+    let is_whole = seen.octets.len() <= snap.saturating_sub(LINK_MAX).min(PACKET_LEN_MAX);
+    match seen.fields.only_token().filter(|_| is_whole) {
         Some(token) => {
-            let len = Head::link_len(token, seen.octets.len()) + seen.octets.len();
-            let kept = len.min(snap);
-            head.tell(seen, unix_offset, len, kept);
-            let end = head.len + kept;
-            head.link(token, seen.octets.len());
-            head.len = head.len.min(end);
-            head.append_to(out, seen.octets.get(..end - head.len).unwrap_or_default(), &[]);
+            let mut room = [0; ROOM];
+            let mut head = Head::before(seen.octets.len(), &mut room);
+            if !token.is_empty() {
+                head.link(token);
+            }
+            head.tell(seen, unix_offset, 0);
+            let start = head.room.len();
+            out.reserve(ROOM + seen.octets.len());
+            out.extend_from_slice(room.get(start..).unwrap_or_default());
+            out.extend_from_slice(seen.octets);
         }
-        None => {
-            let mut link = Vec::new();
-            seen.fields.header(seen.kind).write(&mut link, seen.octets.len());
-            let len = link.len() + seen.octets.len();
-            let kept = len.min(snap);
-            link.truncate(kept);
-            let octets = seen.octets.get(..kept - link.len()).unwrap_or_default();
-            head.tell(seen, unix_offset, len, kept);
-            head.append_to(out, &link, octets);
-        }
+        None => append_cut(out, seen, snap, unix_offset),
     }
+}
+
+/// The same of a packet with other fields, or of which not all is kept.
+#[cold]
+fn append_cut(out: &mut Vec<u8>, seen: &Seen<'_>, snap: usize, unix_offset: u64) {
+    let mut frame = Vec::new();
+    seen.fields.header(seen.kind).write(&mut frame, seen.octets.len());
+    let len = frame.len() + seen.octets.len();
+    let octets = seen.octets.get(..snap.saturating_sub(frame.len())).unwrap_or(seen.octets);
+    frame.truncate(snap);
+    frame.extend_from_slice(octets);
+    let mut room = [0; ROOM];
+    let mut head = Head::before(frame.len(), &mut room);
+    head.tell(seen, unix_offset, len - frame.len());
+    let start = head.room.len();
+    out.extend_from_slice(room.get(start..).unwrap_or_default());
+    out.extend_from_slice(&frame);
 }
 
 /// The records of several threads as one batch, by their times; each thread's are in order.

@@ -10,6 +10,7 @@ use onym_link::{LpIn, Packet, PacketKind};
 use onym_tables::pit::TOKEN_LEN;
 use onym_tables::{FaceId, Rng, Tick};
 use onym_wire::lp::{NackReason, TraceContext};
+use std::ops::Deref;
 use std::time::Duration;
 
 /// Spans that are open or wait to be taken.
@@ -17,7 +18,7 @@ pub const SPANS_MAX: usize = 2048;
 /// Of those, the open ones.
 pub const OPEN_MAX: usize = 256;
 /// Faces of a span that are told.
-pub const FACES_MAX: usize = 8;
+const FACES_MAX: usize = 8;
 /// How far the spans of a moment may be ahead of their rate.
 const AHEAD: Duration = Duration::from_secs(1);
 /// Marks of tokens; a power of two.
@@ -60,8 +61,8 @@ pub struct Span {
     pub name: Vec<u8>,
     /// The face that it came from.
     pub from: FaceId,
-    /// Faces that it was sent to, [`FACES_MAX`] at most.
-    pub to: Vec<FaceId>,
+    /// Faces that it was sent to.
+    pub to: Faces,
     /// When it came.
     pub began: Tick,
     /// When it ended.
@@ -70,6 +71,36 @@ pub struct Span {
     pub outcome: Outcome,
     /// How it ended.
     pub end: End,
+}
+
+/// The first eight faces of those that an Interest was sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Faces {
+    faces: [FaceId; FACES_MAX],
+    count: usize,
+}
+
+impl Default for Faces {
+    fn default() -> Self {
+        Self { faces: [FaceId::INVALID; FACES_MAX], count: 0 }
+    }
+}
+
+impl Faces {
+    /// One more, where it is one of the first.
+    pub fn push(&mut self, face: FaceId) {
+        if let Some(place) = self.faces.get_mut(self.count) {
+            *place = face;
+            self.count += 1;
+        }
+    }
+}
+
+impl Deref for Faces {
+    type Target = [FaceId];
+    fn deref(&self) -> &[FaceId] {
+        self.faces.get(..self.count).unwrap_or_default()
+    }
 }
 
 /// What an open span waits for.
@@ -96,6 +127,8 @@ pub struct SpanCounts {
 #[derive(Debug)]
 pub struct Spans {
     settings: SpanSettings,
+    /// What one of them takes of the rate.
+    each: Duration,
     rng: Rng,
     sampler: Sampler,
     /// When what was begun is paid for by the rate.
@@ -124,6 +157,7 @@ impl Spans {
     pub fn new(settings: SpanSettings) -> Self {
         Self {
             settings,
+            each: Duration::from_secs(1) / settings.rate_max.max(1),
             rng: Rng::new(settings.seed),
             sampler: Sampler::new(!settings.seed, settings.sample.into(), 0),
             paid: Tick::default(),
@@ -158,8 +192,7 @@ impl Spans {
             self.end_overdue(now);
         }
         let is_full = self.open.len() >= OPEN_MAX || self.open.len() + self.done.len() >= SPANS_MAX;
-        let each = Duration::from_secs(1) / self.settings.rate_max.max(1);
-        let paid = self.paid.max(now) + each;
+        let paid = self.paid.max(now) + self.each;
         if is_full || self.settings.rate_max == 0 || paid.since(now) > AHEAD {
             self.counts.left_out += 1;
             return None;

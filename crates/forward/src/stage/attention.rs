@@ -1,48 +1,55 @@
 //! Whether somebody looks at a packet that was taken in.
 
 /// Counts packets down to the next sample, and notes whether the forwarder met something that is watched.
-/// Both are one number: a single test tells that a packet is neither.
+/// Both end the same count: whether it is below zero is all that is asked of a packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attention {
-    /// Packets that are left; negative once something was met.
+    /// Packets that are left behind the next one; below zero somebody looks.
     left: i64,
+    /// What of `left` waits until what was met is forgotten.
+    aside: i64,
+    has_met: bool,
 }
 
 impl Attention {
-    const MET: i64 = i64::MIN;
     /// Nobody looks.
-    pub(crate) const NONE: Self = Self { left: i64::MAX };
+    pub(crate) const NONE: Self = Self { left: i64::MAX - 1, aside: 0, has_met: false };
 
     /// After so many packets somebody looks. What was met is forgotten.
     pub(crate) fn after(packets: u64) -> Self {
-        Self { left: i64::try_from(packets).unwrap_or(i64::MAX) }
+        Self { left: i64::try_from(packets).unwrap_or(i64::MAX) - 1, ..Self::NONE }
     }
 
-    /// Something was met.
-    #[inline(always)]
+    /// Something was met: the next packet that is counted is the last one.
+    #[inline]
     pub(crate) const fn meet(&mut self) {
-        self.left |= Self::MET;
+        self.aside += self.left;
+        self.left = 0;
+        self.has_met = true;
     }
 
     #[inline(always)]
     pub(crate) const fn has_met(self) -> bool {
-        self.left < 0
+        self.has_met
     }
 
     pub(crate) const fn forget_met(&mut self) {
-        self.left &= !Self::MET;
+        self.left += self.aside;
+        self.aside = 0;
+        self.has_met = false;
     }
 
     /// Counts a packet; whether it was the last one, or something was met.
     #[inline(always)]
     pub(crate) const fn is_due(&mut self) -> bool {
         self.left = self.left.wrapping_sub(1);
-        self.left <= 0
+        self.left < 0
     }
 
     /// Packets that are left.
     pub(crate) const fn left(self) -> u64 {
-        (self.left & !Self::MET).unsigned_abs()
+        let left = self.left + self.aside + 1;
+        if left < 0 { 0 } else { left.unsigned_abs() }
     }
 }
 

@@ -36,6 +36,28 @@ fn a_context_crosses_only_where_both_ends_share_traces() {
     assert_eq!(heard(&mut Link::new(quiet), &frames[0]), Some(CONTEXT));
 }
 
+/// Law: a frame with token and context is what a header with both is, whatever the length of the packet,
+/// and where it is not all that there is to tell.
+#[test]
+fn a_context_is_written_in_one_form() {
+    let context = CONTEXT.to_octets();
+    for (len, no_cache) in [1, 100, 211, 212, 213, 252, 253, 8000]
+        .into_iter()
+        .flat_map(|len| [(len, false), (len, true)])
+    {
+        let interest = vec![5; len];
+        let lp = LpOut { no_cache, ..traced() };
+        let frames = sent(&mut sharing(), PacketKind::Interest, &interest, lp);
+        let trace_context = Some(&context[..]);
+        let header =
+            LpHeader { pit_token: &[1; 6], no_cache, trace_context, ..LpHeader::default() };
+        let mut wire = Vec::new();
+        header.write(&mut wire, len);
+        wire.extend(interest);
+        assert_eq!(frames, [wire], "{len} octets");
+    }
+}
+
 /// Law: the first fragment has it, and it is whole with the packet.
 #[test]
 fn a_context_goes_with_an_interest_in_pieces() {

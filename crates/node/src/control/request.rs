@@ -73,7 +73,12 @@ impl Control {
             }
             Request::Spans { reply } => {
                 let each = plane.shards.ask_all(|reply| WatchOrder::Spans { reply });
-                reply.send(each.into_iter().flatten().collect());
+                // Those of one shard stay where they are.
+                let all = each.into_iter().reduce(|mut all, mut more| {
+                    all.append(&mut more);
+                    all
+                });
+                reply.send(all.unwrap_or_default());
             }
             Request::Snapshot { patience, reply } => {
                 let snapshot = Survey { plane, io }.snapshot(patience);

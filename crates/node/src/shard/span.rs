@@ -5,8 +5,8 @@ use super::watch::is_management;
 use onym_forward::Verdict;
 use onym_frame::Buf;
 use onym_link::{Outgoing, Packet, PacketKind};
-use onym_tables::{FaceId, Tick};
-use onym_watch::{End, FACES_MAX, Outcome, Span, Spans, Wait};
+use onym_tables::Tick;
+use onym_watch::{End, Faces, Outcome, Span, Spans, Wait};
 use onym_wire::lp::TraceContext;
 
 impl Shard {
@@ -60,16 +60,14 @@ impl Shard {
     }
 
     /// Gives the copies in the outbox, from `first` on, the context; the faces that they go to.
-    fn hand_on(&mut self, context: TraceContext, first: usize) -> Vec<FaceId> {
+    fn hand_on(&mut self, context: TraceContext, first: usize) -> Faces {
         let octets = Buf::copy_from(&context.to_octets());
         let copies = &mut self.out.items[first..];
-        let mut to = Vec::with_capacity(copies.len().min(FACES_MAX));
+        let mut to = Faces::default();
         for item in copies {
             if let Outgoing::Pull(PacketKind::Interest, lp) = &mut item.what {
                 lp.prefix_announcement = Some(octets.clone());
-                if to.len() < FACES_MAX {
-                    to.push(item.face);
-                }
+                to.push(item.face);
             }
         }
         to

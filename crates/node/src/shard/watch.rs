@@ -161,12 +161,14 @@ impl Shard {
 
     /// Shows a packet that is looked at, and looks out for its answer.
     fn show_taken(&mut self, now: Tick, packet: &Packet, glance: Glance, verdict: Verdict) {
+        let has_met = self.fw.has_met();
         self.fw.forget_met();
         let Look { is_recorded, stands_for } = glance.drawn.unwrap_or_default();
         let kind = packet.kind();
         let named = Named::of(&packet.bytes);
         let name = named.map(|named| named.name);
-        let shows = self.watch.as_ref().is_some_and(|watch| watch.may_show(named));
+        // What captures want the forwarder meets.
+        let shows = has_met && self.watch.as_ref().is_some_and(|watch| watch.may_show(named));
         if kind == PacketKind::Interest {
             let is_recorded = (is_recorded || packet.lp.prefix_announcement.is_some())
                 && self.record(now, packet, name, verdict, glance.first);
@@ -273,18 +275,15 @@ impl Shard {
         sent: Result<(), LinkUnsent>,
     ) {
         let octets = item.bytes.octets(arena);
-        let (kind, fields, named) = match &item.what {
-            Outgoing::Pull(kind, lp) => ((*kind).into(), Fields::Out(lp), Named::of(octets)),
+        let (kind, fields, name) = match &item.what {
+            Outgoing::Pull(kind, lp) => ((*kind).into(), Fields::Out(lp), name_of(octets)),
             Outgoing::PushFrame => (Kind::Push, Fields::Bare, None),
             Outgoing::App(_) => (Kind::PushApp, Fields::Bare, None),
-        };
-        let name = named.map(|named| named.name);
-        let Some(watch) = self.watch.as_mut().filter(|watch| watch.may_show(named)) else {
-            return;
         };
         if name.is_some_and(is_management) {
             return;
         }
+        let Some(watch) = &mut self.watch else { return };
         let word = match sent {
             Ok(()) => "sent",
             Err(LinkUnsent::OverMtu) => "over_mtu",

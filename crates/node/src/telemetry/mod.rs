@@ -124,11 +124,8 @@ impl Post {
             }
             let Ok(spans) = remote.ask(|reply| Request::Spans { reply }) else { return };
             let moment = Moment::of(clock);
-            self.held.reserve(spans.len().min(HELD_MAX));
-            for span in spans {
-                tell(&span);
-                self.hold(span);
-            }
+            spans.iter().for_each(tell);
+            self.hold(spans);
             if is_last {
                 self.client = self.client.clone().within(LAST_PATIENCE);
                 self.again = None;
@@ -138,13 +135,12 @@ impl Post {
         add(&self.exported.lost, self.held.len());
     }
 
-    /// Keeps a span until the collector takes it, where there is room.
-    fn hold(&mut self, span: Span) {
-        if self.held.len() < HELD_MAX {
-            self.held.push_back(span);
-        } else {
-            add(&self.exported.lost, 1);
-        }
+    /// Keeps spans until the collector takes them, those for which there is room.
+    fn hold(&mut self, mut spans: Vec<Span>) {
+        let room = HELD_MAX.saturating_sub(self.held.len());
+        add(&self.exported.lost, spans.len().saturating_sub(room));
+        spans.truncate(room);
+        self.held.extend(spans);
     }
 
     /// Posts what is held, unless the collector is left alone.

@@ -180,7 +180,7 @@ const BEFORE_START: &[u8; 50] = br#"","name":"interest","kind":2,"startTimeUnixN
 #[allow(clippy::cast_possible_truncation)]
 fn head(span: &Span) -> [u8; 122] {
     let trace = span.context.trace;
-    let [high, low, id] = [(trace >> 64) as u64, trace as u64, span.context.span].map(hex);
+    let (high, low, id) = (hex((trace >> 64) as u64), hex(trace as u64), hex(span.context.span));
     let mut head = [0; 122];
     let mut rest = &mut head[..];
     for part in [&BEFORE_TRACE[..], &high, &low, BEFORE_SPAN, &id, BEFORE_START] {

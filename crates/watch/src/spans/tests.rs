@@ -33,7 +33,7 @@ fn open(spans: &mut Spans, ms: u64, wait: Wait) -> TraceContext {
         parent: None,
         name: Vec::new(),
         from: FaceId(300),
-        to: Vec::new(),
+        to: Faces::default(),
         began: now,
         ended: now,
         outcome: Outcome { word: "forwarded", is_drop: false },

@@ -46,16 +46,23 @@ impl Tail {
         u64::from_le_bytes(*tail) & self.mask == self.octets
     }
 
-    /// The same of a name that ends before the octets which are compared.
-    fn may_cover_short(&self, name: &[u8]) -> bool {
-        name.len() >= self.len && padded(name, name.len()) & self.mask == self.octets
-    }
-
-    /// Whether a name may be above the prefix: shorter it is.
+    /// Whether an Interest with this name may ask for what is under the prefix: its name may be, or is
+    /// shorter and `can_be_prefix`.
     #[inline(always)]
     #[must_use]
-    pub const fn is_longer(&self, name: &[u8]) -> bool {
-        name.len() < self.len
+    pub fn may_concern(&self, name: &[u8], can_be_prefix: bool) -> bool {
+        if can_be_prefix { self.may_cover_or_be_above(name) } else { self.may_cover(name) }
+    }
+
+    #[cold]
+    fn may_cover_or_be_above(&self, name: &[u8]) -> bool {
+        self.may_cover(name) || name.len() < self.len
+    }
+
+    /// The same of a name that ends before the octets which are compared.
+    #[cold]
+    fn may_cover_short(&self, name: &[u8]) -> bool {
+        name.len() >= self.len && padded(name, name.len()) & self.mask == self.octets
     }
 }
 
@@ -97,10 +104,13 @@ mod tests {
         let tail = Tail::of(name("/net/site/alpha").as_ref());
         for above in ["/net/site", "/", "/elsewhere/x"] {
             let above = name(above);
-            assert!(tail.is_longer(above.as_ref().value()), "errs to yes: {above}");
+            assert!(tail.may_concern(above.as_ref().value(), true), "errs to yes: {above}");
+            assert!(!tail.may_concern(above.as_ref().value(), false), "{above}");
             assert!(!tail.may_cover(above.as_ref().value()), "{above}");
         }
-        assert!(!Tail::NONE.is_longer(&[]) && !Tail::NONE.may_cover(&[]));
+        let other = name("/net/site/omega/and/more");
+        assert!(!tail.may_concern(other.as_ref().value(), true));
+        assert!(!Tail::NONE.may_concern(&[], true) && !Tail::NONE.may_cover(&[]));
         assert!(Tail::ANY.may_cover(&[]));
     }
 }

@@ -179,8 +179,8 @@ const WRITTEN: [u32; 256] = {
 const PIECE: usize = 126;
 /// Octets of a component that have room in a piece, whatever they are.
 const BLOCK: usize = PIECE / 3;
-/// Behind them there is room for what an octet may be at most.
-const ROOM: usize = PIECE + 4;
+/// Behind them there is room for a slash, and for what an octet may be at most.
+const ROOM: usize = PIECE + 1 + 4;
 
 /// Text on its way to a writer, in pieces: a call of the writer, and the proof that octets are text,
 /// cost as much as some tens of octets.
@@ -195,17 +195,13 @@ impl<'a, W: fmt::Write> Pieces<'a, W> {
         Self { out, text: [0; ROOM], len: 0 }
     }
 
-    /// Appends what stands before a component.
+    /// Appends what stands before a component; something is appended behind it, if only nothing.
     #[inline]
-    fn slash(&mut self) -> fmt::Result {
-        if self.len == PIECE {
-            self.flush()?;
-        }
+    fn slash(&mut self) {
         if let Some(place) = self.text.get_mut(self.len) {
             *place = b'/';
+            self.len += 1;
         }
-        self.len += 1;
-        Ok(())
     }
 
     /// Appends octets as a URI has them.
@@ -279,9 +275,12 @@ impl Component<'_> {
     /// The same to anything.
     #[inline]
     fn write_uri<W: fmt::Write>(&self, out: &mut Pieces<'_, W>) -> fmt::Result {
-        if self.is_generic() {
-            return self.write_value(out);
-        }
+        if self.is_generic() { self.write_value(out) } else { self.write_typed(out) }
+    }
+
+    /// The same of one with a type of its own.
+    #[inline(never)]
+    fn write_typed<W: fmt::Write>(self, out: &mut Pieces<'_, W>) -> fmt::Result {
         if let Some(word) = word_of(&DIGEST_WORDS, self.typ) {
             write!(out, "{word}=")?;
             return self.value.iter().try_for_each(|octet| write!(out, "{octet:02x}"));
@@ -321,7 +320,7 @@ impl fmt::Display for Canonical<'_> {
         }
         let mut out = Pieces::new(f);
         for component in self.0 {
-            out.slash()?;
+            out.slash();
             component.write_canonical(&mut out)?;
         }
         out.flush()
@@ -346,7 +345,7 @@ impl NameRef<'_> {
         }
         let mut out = Pieces::new(out);
         for component in self.components() {
-            out.slash()?;
+            out.slash();
             component.write_uri(&mut out)?;
         }
         out.flush()

@@ -53,8 +53,7 @@ pub(super) fn network_fields(
             pending.attention.meet();
             return Err(Verdict::NameTooLong);
         }
-        let (name, looked_at) = (interest.name.value(), &pending.looked_at);
-        if looked_at.may_cover(name) || interest.can_be_prefix && looked_at.is_longer(name) {
+        if pending.looked_at.may_concern(interest.name.value(), interest.can_be_prefix) {
             pending.attention.meet();
         }
     }
