@@ -70,11 +70,7 @@ pub(crate) fn run(wanted: &[String]) -> Result<()> {
         .iter()
         .filter(|figure| wanted.is_empty() || wanted.contains(&figure.name))
         .collect();
-    let compared: Vec<String> = figures
-        .iter()
-        .filter_map(|figure| figure.above.as_ref())
-        .map(|(name, _)| name.clone())
-        .collect();
+    let compared = compared(&figures);
     let mut cores = of_cores(&figures, &target).into_iter();
     let mut over = Vec::new();
     let mut counted: BTreeMap<&str, u64> = BTreeMap::new();
@@ -169,6 +165,11 @@ fn of_cores(figures: &[&Figure], target: &Path) -> Vec<Result<u64>> {
     let mut counted = counted.into_inner().expect("invariant: no panic under this lock");
     counted.sort_by_key(|(at, _)| *at);
     counted.into_iter().map(|(_, count)| count).collect()
+}
+
+/// Names of the figures beside which others are judged.
+fn compared(figures: &[&Figure]) -> Vec<String> {
+    figures.iter().filter_map(|figure| Some(figure.above.as_ref()?.0.clone())).collect()
 }
 
 /// The lowest count of so many runs of a whole daemon.

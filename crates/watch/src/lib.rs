@@ -294,7 +294,10 @@ impl Watch {
     #[must_use]
     pub fn may_show(&self, named: Option<Named<'_>>) -> bool {
         self.tail == Tail::ANY
-            || named.is_some_and(|named| self.tail.may_concern(named.name, named.asks_below()))
+            || named.is_some_and(|named| match named.asks_below() {
+                true => self.tail.may_cover_or_be_above(named.name),
+                false => self.tail.may_cover(named.name),
+            })
     }
 
     /// The next one that is drawn came: why.

@@ -46,16 +46,10 @@ impl Tail {
         u64::from_le_bytes(*tail) & self.mask == self.octets
     }
 
-    /// Whether an Interest with this name may ask for what is under the prefix: its name may be, or is
-    /// shorter and `can_be_prefix`.
-    #[inline(always)]
-    #[must_use]
-    pub fn may_concern(&self, name: &[u8], can_be_prefix: bool) -> bool {
-        if can_be_prefix { self.may_cover_or_be_above(name) } else { self.may_cover(name) }
-    }
-
+    /// Whether the name of an Interest with CanBePrefix may be under the prefix or above it.
     #[cold]
-    fn may_cover_or_be_above(&self, name: &[u8]) -> bool {
+    #[must_use]
+    pub fn may_cover_or_be_above(&self, name: &[u8]) -> bool {
         self.may_cover(name) || name.len() < self.len
     }
 
@@ -104,13 +98,12 @@ mod tests {
         let tail = Tail::of(name("/net/site/alpha").as_ref());
         for above in ["/net/site", "/", "/elsewhere/x"] {
             let above = name(above);
-            assert!(tail.may_concern(above.as_ref().value(), true), "errs to yes: {above}");
-            assert!(!tail.may_concern(above.as_ref().value(), false), "{above}");
+            assert!(tail.may_cover_or_be_above(above.as_ref().value()), "errs to yes: {above}");
             assert!(!tail.may_cover(above.as_ref().value()), "{above}");
         }
         let other = name("/net/site/omega/and/more");
-        assert!(!tail.may_concern(other.as_ref().value(), true));
-        assert!(!Tail::NONE.may_concern(&[], true) && !Tail::NONE.may_cover(&[]));
+        assert!(!tail.may_cover_or_be_above(other.as_ref().value()));
+        assert!(!Tail::NONE.may_cover_or_be_above(&[]) && !Tail::NONE.may_cover(&[]));
         assert!(Tail::ANY.may_cover(&[]));
     }
 }

@@ -53,7 +53,12 @@ pub(super) fn network_fields(
             pending.attention.meet();
             return Err(Verdict::NameTooLong);
         }
-        if pending.looked_at.may_concern(interest.name.value(), interest.can_be_prefix) {
+        let (name, looked_at) = (interest.name.value(), &pending.looked_at);
+        let is_met = match interest.can_be_prefix {
+            true => looked_at.may_cover_or_be_above(name),
+            false => looked_at.may_cover(name),
+        };
+        if is_met {
             pending.attention.meet();
         }
     }
