@@ -1,6 +1,7 @@
 //! A link between two daemons: what each sends to the other passes here, is counted, and can be
 //! lost, held up for good, or joined by forged frames.
 
+use onym_wire::lp::PathField;
 use onym_wire::push::{Frame, Id, reserved};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -107,8 +108,12 @@ impl Shared {
     }
 }
 
-/// Whether it is no message between parts of nodes, and not only how far an item is.
+/// Whether it is no message between parts of nodes or of link services, which ask for the path's MTU once
+/// a frame was long, and not only how far an item is.
 fn is_of_application(frame: &[u8]) -> bool {
+    if PathField::parse(frame).is_some() {
+        return false;
+    }
     let Ok(frame) = Frame::parse(frame) else { return true };
     if frame.options.reached.is_some() {
         return false;
