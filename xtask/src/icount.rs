@@ -17,9 +17,8 @@ const COUNTED: &str = "--toggle-collect=*counted_*";
 /// A figure this far below its ceiling, in per cent, asks for a lower one.
 const LOOSE_PERCENT: u64 = 4;
 
-/// Runs of a whole daemon that is compared with another: the lowest counts. Keys of hash tables are random,
-/// and where two routes find the same place an exchange takes up to ten instructions more; nothing makes
-/// it take fewer.
+/// Runs of a whole daemon that is compared with another, of which the lowest counts. The keys of its hash
+/// tables are random, so that single runs differ by up to ten instructions an exchange.
 const COMPARED_RUNS: usize = 5;
 
 /// One line of the budget.

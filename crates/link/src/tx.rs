@@ -187,8 +187,8 @@ impl Link {
             || lp.non_discovery
     }
 
-    /// What stands before an Interest of `len` octets that is recorded on its way, in a short frame whose
-    /// fields are our token and the context of its trace, as of nearly all of them.
+    /// The header of an Interest of `len` octets with a trace context, where the context and our token are
+    /// the only fields and the frame is short, as nearly all of them are.
     fn traced_head(
         &self,
         fields: Fields<'_>,

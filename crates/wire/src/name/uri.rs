@@ -195,7 +195,8 @@ impl<'a, W: fmt::Write> Pieces<'a, W> {
         Self { out, text: [0; ROOM], len: 0 }
     }
 
-    /// Appends what stands before a component; something is appended behind it, if only nothing.
+    /// Appends the slash before a component. There is always room: what is appended next, even if it is
+    /// empty, writes out a piece that is full.
     #[inline]
     fn slash(&mut self) {
         if let Some(place) = self.text.get_mut(self.len) {
