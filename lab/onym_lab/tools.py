@@ -45,6 +45,21 @@ def on_path(name: str) -> Path | None:
     return Path(found) if found else None
 
 
+def unusable(*names: str) -> list[str]:
+    """Say why programs of others cannot be measured: not on PATH, or they do not start."""
+    reasons = []
+    for name in names:
+        path = on_path(name)
+        if path is None:
+            reasons.append(f"{name} is not on PATH")
+            continue
+        try:
+            call([path, "--version"], timeout=10)
+        except (OSError, RuntimeError, subprocess.TimeoutExpired) as error:
+            reasons.append(f"{name} does not start: {error}")
+    return reasons
+
+
 def call(argv: Sequence[str | Path], timeout: float = 60) -> str:
     """Run a program to its end and give its output.
 

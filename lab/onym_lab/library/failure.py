@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from onym_lab.library import ROOT, NeedsError, Row, call, pick, program, row
+from onym_lab.tools import unusable
 
 PORT = 6363
 AT_MOST_S = 120.0
@@ -43,8 +44,8 @@ def needs(options: Mapping[str, Any]) -> None:
         raise NeedsError("network namespaces need root")
     if not shutil.which("ip"):
         raise NeedsError("missing Debian package: iproute2")
-    if options.get("subject") == "ndn-dv" and not shutil.which("ndnd"):
-        raise NeedsError("ndnd is not on PATH")
+    if options.get("subject") == "ndn-dv" and (reasons := unusable("ndnd")):
+        raise NeedsError(reasons[0])
 
 
 class Node:

@@ -25,6 +25,7 @@ from onym_lab import subject as forwarders
 from onym_lab.library import NeedsError, Row, call, pick, program, row
 from onym_lab.spec import Link, Spec
 from onym_lab.stats import jain
+from onym_lab.tools import unusable
 
 HTTP = {"http1": ("8081", "--http1.1"), "http2": ("8082", "--http2-prior-knowledge")}
 FOREIGN = {"ndnd": ("ndnd",), "nfd": ("nfd", "nfdc")}
@@ -44,17 +45,16 @@ def needs(given: Mapping[str, Any]) -> None:
     program("onym")
     if os.geteuid() != 0:
         raise NeedsError("network namespaces need root")
-    tools = {"ip": "iproute2", "tc": "iproute2", "iptables": "iptables"}
+    packages = {"ip": "iproute2", "tc": "iproute2", "iptables": "iptables"}
     if subject in HTTP:
-        tools |= {"nginx": "nginx-light", "curl": "curl"}
+        packages |= {"nginx": "nginx-light", "curl": "curl"}
     elif subject != "onym":
         programs = FOREIGN.get(subject)
         if programs is None:
             raise NeedsError(f"no subject {subject!r}: onym, {', '.join((*FOREIGN, *HTTP))}")
-        for name in programs:
-            if not shutil.which(name):
-                raise NeedsError(f"{name} is not on PATH")
-    missing = [package for tool, package in tools.items() if not shutil.which(tool)]
+        if reasons := unusable(*programs):
+            raise NeedsError(reasons[0])
+    missing = [package for tool, package in packages.items() if not shutil.which(tool)]
     if missing:
         raise NeedsError(f"missing Debian packages: {', '.join(dict.fromkeys(missing))}")
 

@@ -179,8 +179,7 @@ def mutants(entry: Entry, frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFra
         case "order":
             yield "flattened", _level(entry, frame)
             yield "reversed", _swapped(entry, frame)
-            some = [part for part in reads(entry) if pick(frame, part)["value"].mean() > 0]
-            yield "one far off", _torn(some[0], frame)
+            yield "one far off", _over_all(entry, frame)
         case "ratio":
             yield from _ratios(entry, frame)
         case "bound":
@@ -249,6 +248,17 @@ def _torn(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
     changed, mask = frame.copy(), _mask(frame, entry)
     first = frame["replication"] == frame.loc[mask, "replication"].min()
     changed.loc[mask & first, "value"] *= TORN
+    return changed
+
+
+def _over_all(entry: Entry, frame: pd.DataFrame) -> pd.DataFrame:
+    """The first replication of the least cell is far above all cells."""
+    cells = [_mask(frame, {**entry, "cell": cell}) for cell in entry["cells"]]
+    least = min(cells, key=lambda mask: frame.loc[mask, "value"].mean())
+    greatest = max(frame.loc[mask, "value"].mean() for mask in cells)
+    changed = frame.copy()
+    first = frame["replication"] == frame.loc[least, "replication"].min()
+    changed.loc[least & first, "value"] = TORN * greatest
     return changed
 
 

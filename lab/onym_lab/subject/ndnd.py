@@ -17,8 +17,8 @@ class Ndnd(Subject):
 
     def refusals(self, spec: Spec) -> list[str]:
         """Name what it cannot do."""
-        if not tools.on_path("ndnd"):
-            return ["ndnd is not on PATH"]
+        if reasons := tools.unusable("ndnd"):
+            return reasons
         reasons = only_onym(self.name, spec)
         if spec.strategies:
             reasons.append("ndnd's strategies are not chosen by the laboratory")

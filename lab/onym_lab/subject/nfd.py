@@ -14,8 +14,7 @@ class Nfd(Subject):
 
     def refusals(self, spec: Spec) -> list[str]:
         """Name what it cannot do."""
-        missing = [name for name in ("nfd", "nfdc") if tools.on_path(name) is None]
-        return [f"{name} is not on PATH" for name in missing] or only_onym(self.name, spec)
+        return tools.unusable("nfd", "nfdc") or only_onym(self.name, spec)
 
     def prepare(self, place: Place) -> list[str]:
         """Write nfd.conf."""

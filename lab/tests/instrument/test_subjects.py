@@ -172,6 +172,8 @@ def test_the_node_nearest_to_all_is_the_rendezvous(tmp_path: Path) -> None:
 # manual pages, and a node of onym does it. That NFD itself takes them is not shown by this.
 NFD = """#!{python}
 import os, re, sys
+if sys.argv[1:] == ["--version"]:
+    sys.exit()
 text = open(sys.argv[sys.argv.index("--config") + 1]).read()
 socket = re.search(r"unix {{ path (\\S+) }}", text)[1]
 port = re.search(r"udp {{ port (\\d+)", text)[1]
@@ -187,6 +189,8 @@ os.execv(argv[0], argv)
 NFDC = """#!{python}
 import os, subprocess, sys
 words = sys.argv[1:]
+if words == ["--version"]:
+    sys.exit()
 with open({log!r}, "a") as log:
     log.write(" ".join(words) + "\\n")
 assert os.environ["HOME"] and os.environ["NDN_CLIENT_TRANSPORT"].startswith("unix://")
@@ -213,11 +217,17 @@ def test_nfd_is_told_what_its_manual_says_and_an_experiment_runs_over_a_stand_in
         go(text, tmp_path, "netns")
     bins = tmp_path / "bin"
     bins.mkdir()
+    monkeypatch.setenv("PATH", f"{bins}:{os.environ['PATH']}")
+    # One that is there and does not start is left out, too.
+    for name in ("nfd", "nfdc"):
+        (bins / name).write_text("#!/bin/sh\necho no libndn-cxx.so >&2; exit 127\n")
+        (bins / name).chmod(0o755)
+    with pytest.raises(Refused, match=r"nfd does not start: nfd --version: no libndn-cxx\.so"):
+        go(text, tmp_path, "netns")
     for name, script in (("nfd", NFD), ("nfdc", NFDC)):
         keys = {"python": sys.executable, "onym": str(onym()), "log": str(tmp_path / "log")}
         (bins / name).write_text(script.format(**keys))
         (bins / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{bins}:{os.environ['PATH']}")
     needs_namespaces(tmp_path, text)
     run = go(text, tmp_path, "netns")
     assert value(run, "client", "completed") == 3
