@@ -222,7 +222,8 @@ impl NameHashes {
         let (secret, mut sum) = (&key.secret, Sum::start());
         let (mut at, mut end, mut count) = (0, 0, 0);
         let mut wanted = wanted & LENGTHS & !1;
-        (self.at[0], self.ends[0], self.known) = (key.empty, 0, 1);
+        (self.at[0], self.ends[0]) = (key.empty, 0);
+        let mut known = 1;
         'prefixes: while wanted != 0 {
             let len = wanted.trailing_zeros() as usize;
             wanted &= wanted - 1;
@@ -236,8 +237,9 @@ impl NameHashes {
             at = sum.absorb(secret, name, at, end);
             self.at[len] = sum.finish_at(secret, name, at, end);
             self.ends[len] = end as u16;
-            self.known |= 1 << len;
+            known |= 1 << len;
         }
+        self.known = known;
         at = sum.absorb(secret, name, at, name.len());
         self.whole = sum.finish_at(secret, name, at, name.len());
         self.undigested = self.whole;

@@ -24,6 +24,8 @@ struct Bucket {
 pub struct HashIndex {
     buckets: Vec<Bucket>,
     len: usize,
+    /// So many entries need no more buckets.
+    len_max: usize,
 }
 
 // The upper half decides the bucket and is kept, so that growing needs no entry.
@@ -37,7 +39,7 @@ impl HashIndex {
     /// An empty index that owns no memory.
     #[must_use]
     pub const fn new() -> Self {
-        Self { buckets: Vec::new(), len: 0 }
+        Self { buckets: Vec::new(), len: 0, len_max: 0 }
     }
 
     /// Entries in the index.
@@ -95,7 +97,7 @@ impl HashIndex {
     #[inline]
     pub fn insert(&mut self, hash: u64, slot: u32) {
         debug_assert_ne!(slot, EMPTY);
-        if (self.len + 1) * 8 > self.buckets.len() * 5 {
+        if self.len >= self.len_max {
             self.grow();
         }
         self.len += 1;
@@ -115,6 +117,7 @@ impl HashIndex {
     #[cold]
     fn grow(&mut self) {
         let count = (self.buckets.len() * 2).max(BUCKETS_MIN);
+        self.len_max = count * 5 / 8;
         let empty = onym_mem::filled(count, Bucket { tag: 0, slot: EMPTY });
         for bucket in std::mem::replace(&mut self.buckets, empty) {
             if bucket.slot != EMPTY {
@@ -135,22 +138,22 @@ impl HashIndex {
     #[inline(always)]
     pub fn remove(&mut self, hash: u64, slot: u32) -> bool {
         let Some(mut hole) = self.position(hash, slot) else { return false };
-        let mask = self.mask();
-        let mut at = hole;
+        let buckets = &mut self.buckets[..];
+        let mask = buckets.len() - 1;
+        let (mut at, mut distance) = (hole, 0);
         loop {
-            at = (at + 1) & mask;
-            let bucket = self.buckets[at];
+            (at, distance) = ((at + 1) & mask, distance + 1);
+            let bucket = buckets[at];
             if bucket.slot == EMPTY {
                 break;
             }
-            // A bucket may fill the hole when its home is not after the hole on the way to it.
-            let home = bucket.tag as usize & mask;
-            if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
-                self.buckets[hole] = bucket;
-                hole = at;
+            // A bucket may fill the hole when its home is not behind the hole on the way to it.
+            if (bucket.tag as usize).wrapping_sub(hole + 1) & mask >= distance {
+                buckets[hole] = bucket;
+                (hole, distance) = (at, 0);
             }
         }
-        self.buckets[hole].slot = EMPTY;
+        buckets[hole].slot = EMPTY;
         self.len -= 1;
         true
     }

@@ -9,6 +9,10 @@
 //! a lookup tells by its time is whether some names of thousands share a bucket of many, behind a fold
 //! under two words that none of them is multiplied with.
 //!
+//! The step that ends a name of sixteen octets or more is its last sixteen, of which some were in the step
+//! before: it has secret words of its own, so two names that differ there, or before, still meet once in
+//! 2^64.
+//!
 //! The secret words are as many as 256 octets of a name need; for what is behind, the sum so far is
 //! folded into the start of the next one.
 
@@ -91,12 +95,13 @@ impl Sum {
     pub(crate) fn absorb(&mut self, secret: &Secret, name: &[u8], at: usize, end: usize) -> usize {
         let (steps, _) = name[at..end].as_chunks::<STEP>();
         let first = at / STEP;
-        if first + steps.len() >= STEPS {
-            self.absorb_many(secret, steps, first);
-        } else {
-            for (step, words) in steps.iter().zip(&secret.steps[first..]) {
-                self.add(u128::from_le_bytes(*step), *words);
+        match secret.steps.get(first..first + steps.len()) {
+            Some(words) if first + steps.len() < STEPS => {
+                for (step, words) in steps.iter().zip(words) {
+                    self.add(u128::from_le_bytes(*step), *words);
+                }
             }
+            _ => self.absorb_many(secret, steps, first),
         }
         at + STEP * steps.len()
     }
@@ -115,28 +120,35 @@ impl Sum {
     #[inline(always)]
     pub(crate) fn finish_at(mut self, secret: &Secret, name: &[u8], at: usize, end: usize) -> u64 {
         if at < end {
-            self.add(tail(name, at, end), secret.steps[at / STEP % STEPS]);
+            self.add(last_step(&name[..end]), secret.steps[at / STEP % STEPS]);
         }
         spread(self.folded(secret, end))
     }
 }
 
-/// The octets `name[at..end]`, fewer than sixteen and at least one, as a number.
+/// The step that ends a name which does not end with a whole one: its last sixteen octets, of which
+/// some were in the step before; of a shorter name all.
 #[inline(always)]
-fn tail(name: &[u8], at: usize, end: usize) -> u128 {
-    let mask = (1_u128 << (8 * (end - at))) - 1;
-    if let Some(step) = name.get(at..at + STEP) {
-        return u128::from_le_bytes(step.try_into().expect("invariant: sixteen octets")) & mask;
-    }
+fn last_step(name: &[u8]) -> u128 {
     match name.last_chunk::<STEP>() {
-        // The last octets of the name, shifted to where `at` is.
-        Some(last) => (u128::from_le_bytes(*last) >> (8 * (at + STEP - name.len()))) & mask,
-        None => short(name, at, end),
+        Some(step) => u128::from_le_bytes(*step),
+        None => short(name),
     }
 }
 
-fn short(name: &[u8], at: usize, end: usize) -> u128 {
-    name[at..end].iter().rev().fold(0, |step, octet| (step << 8) | u128::from(*octet))
+/// All octets of a name of fewer than sixteen: two words that may overlap.
+#[inline(always)]
+fn short(name: &[u8]) -> u128 {
+    let words = match (name.first_chunk(), name.last_chunk()) {
+        (Some(first), Some(last)) => [u64::from_le_bytes(*first), u64::from_le_bytes(*last)],
+        _ => match (name.first_chunk(), name.last_chunk()) {
+            (Some(first), Some(last)) => {
+                [u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into()]
+            }
+            _ => [name.iter().fold(0, |word, octet| word << 8 | u64::from(*octet)), 0],
+        },
+    };
+    u128::from(words[0]) | u128::from(words[1]) << 64
 }
 
 #[cfg(test)]
@@ -148,21 +160,32 @@ mod tests {
     /// The hash by its definition: all octets first.
     fn by_definition(secret: &Secret, name: &[u8]) -> u64 {
         let mut sum = 0_u128;
-        let mut left = name;
-        let mut number = 0;
-        while !left.is_empty() {
-            let mut step = [0; STEP];
-            let len = left.len().min(STEP);
-            step[..len].copy_from_slice(&left[..len]);
-            let word = |at: usize| u64::from_le_bytes(step[at..at + 8].try_into().unwrap());
+        let (steps, left) = name.as_chunks::<STEP>();
+        let product = |number: usize, [low, high]: [u64; 2]| {
             let [a, b] = secret.steps[number % STEPS];
-            let product = u128::from(word(0).wrapping_add(a)) * u128::from(word(8).wrapping_add(b));
-            sum = sum.wrapping_add(product);
-            if number % STEPS == STEPS - 1 && len == STEP {
+            u128::from(low.wrapping_add(a)) * u128::from(high.wrapping_add(b))
+        };
+        let words = |step: &[u8]| {
+            let word = |at: usize| u64::from_le_bytes(step[at..at + 8].try_into().unwrap());
+            [word(0), word(step.len() - 8)]
+        };
+        for (number, step) in steps.iter().enumerate() {
+            sum = sum.wrapping_add(product(number, words(step)));
+            if number % STEPS == STEPS - 1 {
                 sum = u128::from(Sum(sum).folded(secret, 0));
             }
-            left = &left[len..];
-            number += 1;
+        }
+        if !left.is_empty() {
+            let words = match name.len() {
+                16.. => words(&name[name.len() - STEP..]),
+                8..16 => words(name),
+                4..8 => {
+                    let word = |at: usize| u32::from_le_bytes(name[at..at + 4].try_into().unwrap());
+                    [word(0).into(), word(name.len() - 4).into()]
+                }
+                _ => [name.iter().fold(0, |word, octet| word * 256 + u64::from(*octet)), 0],
+            };
+            sum = sum.wrapping_add(product(steps.len(), words));
         }
         spread(Sum(sum).folded(secret, name.len()))
     }

@@ -18,8 +18,6 @@ const SLOTS: usize = 1 << SLOT_BITS;
 const LEVELS: usize = 7;
 /// The farthest moment that the wheel tells apart: about 146 years. Later ones fire then.
 const UNIT_MAX: u64 = (1 << (SLOT_BITS as u64 * LEVELS as u64)) - 1;
-/// In place of a unit: the timer is linked, and not armed.
-const CANCELLED: u64 = (1 << 48) - 1;
 const NONE: u32 = u32::MAX;
 /// `Node::place` of a timer that is not armed, or that is in the list of due timers.
 const IDLE: u16 = u16::MAX;
@@ -32,20 +30,34 @@ struct Node {
     when: When,
 }
 
-/// The unit at which a timer fires (48 bits), and where it is linked, which is no later: level times
-/// 64 plus slot.
+/// The unit at which a timer fires or would have (47 bits), whether it is cancelled, and where it is
+/// linked (16 bits), which is no later: level times 64 plus slot.
 #[derive(Debug, Clone, Copy)]
 struct When(u64);
+
+/// The timer is linked, and not armed.
+const CANCELLED: u64 = 1 << 16;
 
 impl When {
     #[inline(always)]
     fn new(unit: u64, place: u16) -> Self {
-        Self(unit << 16 | u64::from(place))
+        Self(unit << 17 | u64::from(place))
     }
 
     #[inline(always)]
     fn unit(self) -> u64 {
-        self.0 >> 16
+        self.0 >> 17
+    }
+
+    #[inline(always)]
+    fn is_cancelled(self) -> bool {
+        self.0 & CANCELLED != 0
+    }
+
+    /// Whether it fires.
+    #[inline(always)]
+    fn is_armed(self) -> bool {
+        self.place() != IDLE && !self.is_cancelled()
     }
 
     #[inline(always)]
@@ -101,17 +113,31 @@ impl Wheel {
     /// Arms timer `id` for `at`, wherever it was before. [`Tick::NEVER`] cancels it.
     #[inline]
     pub fn arm(&mut self, id: u32, at: Tick) {
+        let unit = at.0.div_ceil(1 << UNIT_BITS).min(UNIT_MAX);
+        // Where it is linked is no later than when it was to fire, and so no later than this.
+        if let Some(node) = self.nodes.get_mut(id as usize)
+            && node.when.place() != IDLE
+            && node.when.unit() <= unit
+            && at != Tick::NEVER
+        {
+            self.armed += usize::from(node.when.is_cancelled());
+            node.when = When::new(unit, node.when.place());
+            return;
+        }
+        self.arm_anew(id, at, unit);
+    }
+
+    fn arm_anew(&mut self, id: u32, at: Tick, unit: u64) {
         if at == Tick::NEVER {
             return self.cancel(id);
         }
         if id as usize >= self.nodes.len() {
             self.grow(id as usize + 1);
         }
-        let unit = at.0.div_ceil(1 << UNIT_BITS).min(UNIT_MAX);
         let place = self.place_of(unit);
         let node = &mut self.nodes[id as usize];
-        let (linked, was) = (node.when.place(), node.when.unit());
-        self.armed += usize::from(linked == IDLE || was == CANCELLED);
+        let linked = node.when.place();
+        self.armed += usize::from(!node.when.is_armed());
         self.soonest = self.soonest.min(unit);
         // Places are in the order of time, and what is due is before all.
         if linked == DUE || linked <= place && place != DUE {
@@ -144,21 +170,17 @@ impl Wheel {
     /// Whether timer `id` is armed.
     #[must_use]
     pub fn is_armed(&self, id: u32) -> bool {
-        self.nodes
-            .get(id as usize)
-            .is_some_and(|n| n.when.place() != IDLE && n.when.unit() != CANCELLED)
+        self.nodes.get(id as usize).is_some_and(|node| node.when.is_armed())
     }
 
     /// Cancels timer `id`, if it is armed.
     #[inline]
     pub fn cancel(&mut self, id: u32) {
         let Some(node) = self.nodes.get_mut(id as usize) else { return };
-        let linked = node.when.place();
-        if linked == IDLE || node.when.unit() == CANCELLED {
-            return;
+        if node.when.is_armed() {
+            node.when.0 |= CANCELLED;
+            self.armed -= 1;
         }
-        node.when = When::new(CANCELLED, linked);
-        self.armed -= 1;
     }
 
     /// Where a timer for `unit` is linked.
@@ -258,7 +280,7 @@ impl Wheel {
             let id = self.due;
             let Node { prev, next, when } = self.nodes[id as usize];
             self.unlink(prev, next, DUE);
-            if when.unit() <= self.now {
+            if when.unit() <= self.now && !when.is_cancelled() {
                 self.nodes[id as usize].when = When(IDLE.into());
                 self.armed -= 1;
                 return Some(id);
@@ -269,9 +291,10 @@ impl Wheel {
 
     /// Links a timer that was taken out of its place where it belongs now.
     fn link_again(&mut self, id: u32, when: When) {
-        match when.unit() {
-            CANCELLED => self.nodes[id as usize].when = When(IDLE.into()),
-            unit => self.link(id, unit, self.place_of(unit)),
+        if when.is_cancelled() {
+            self.nodes[id as usize].when = When(IDLE.into());
+        } else {
+            self.link(id, when.unit(), self.place_of(when.unit()));
         }
     }
 
