@@ -46,8 +46,8 @@ impl ContentStore {
     pub fn prefetch_evicted(&self, count: usize) {
         self.each_next(count, |slot| {
             self.index.prefetch(self.slots[slot as usize].hash);
-            self.canonical.prefetch_neighbours(slot);
-            self.fresh.prefetch_neighbours(slot);
+            self.orders.canonical.prefetch_neighbours(slot);
+            self.orders.fresh.prefetch_neighbours(slot);
             self.prefetch_octets(slot);
         });
     }
@@ -57,8 +57,8 @@ impl ContentStore {
     pub(super) fn prefetch_places(&self, slot: u32) {
         onym_mem::prefetch(&self.slots[slot as usize]);
         self.queues.prefetch(slot);
-        self.canonical.prefetch(slot);
-        self.fresh.prefetch(slot);
+        self.orders.canonical.prefetch(slot);
+        self.orders.fresh.prefetch(slot);
     }
 
     fn each_next(&self, count: usize, visit: impl Fn(u32)) {

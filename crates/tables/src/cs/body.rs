@@ -61,6 +61,19 @@ impl Stored {
         Self::Shared(if pins_too_much(data) { Buf::copy_from(data) } else { data.clone() })
     }
 
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Small(_, len) => usize::from(*len),
+            Self::Shared(buf) => buf.len(),
+        }
+    }
+
+    pub(super) const fn is_nothing(&self) -> bool {
+        matches!(self, Self::Nothing)
+    }
+
     #[inline]
     pub(super) fn body(&self) -> Body<'_> {
         match self {
@@ -102,13 +115,33 @@ impl Pool {
         Self { free: [const { Vec::new() }; CLASSES], octets: 0 }
     }
 
+    /// Stores `data` in `to`, in the buffer that is there if it is of the right class.
+    // Such a buffer has at most 2048 octets.
+    #[allow(clippy::cast_possible_truncation)]
     #[inline(always)]
-    pub(super) fn store(&mut self, data: &Buf) -> Stored {
-        let Ok(len) = u16::try_from(data.len()) else { return Stored::large(data) };
-        if data.len() > SMALL_LEN_MAX {
-            return Stored::large(data);
-        }
+    pub(super) fn store(&mut self, data: &Buf, to: &mut Stored) {
         let class = data.len().div_ceil(STEP);
+        match to {
+            Stored::Small(buf, len) if buf.len() == class * STEP => {
+                buf[..data.len()].copy_from_slice(data);
+                *len = data.len() as u16;
+            }
+            Stored::Shared(_) if class >= CLASSES => *to = Stored::large(data),
+            _ => self.store_anew(data, class, to),
+        }
+    }
+
+    /// The same where there is no such buffer.
+    #[inline(never)]
+    fn store_anew(&mut self, data: &Buf, class: usize, to: &mut Stored) {
+        self.release(std::mem::take(to));
+        let len = match u16::try_from(data.len()) {
+            Ok(len) if class < CLASSES => len,
+            _ => {
+                *to = Stored::large(data);
+                return;
+            }
+        };
         let mut buf = match self.free[class].pop() {
             Some(buf) => {
                 self.octets -= buf.len();
@@ -117,10 +150,9 @@ impl Pool {
             None => vec![0; class * STEP].into_boxed_slice(),
         };
         buf[..data.len()].copy_from_slice(data);
-        Stored::Small(buf, len)
+        *to = Stored::Small(buf, len);
     }
 
-    #[inline(always)]
     pub(super) fn release(&mut self, stored: Stored) {
         if let Stored::Small(buf, _) = stored
             && self.octets + buf.len() <= POOL_OCTETS_MAX
@@ -155,7 +187,8 @@ mod tests {
         let mut receive = BufPool::new(1 << 16, 4);
         let mut pool = Pool::new();
         let packets = read(&mut receive, 1);
-        let stored = pool.store(&packets[0]);
+        let mut stored = Stored::Nothing;
+        pool.store(&packets[0], &mut stored);
         assert_eq!((kept(&stored), stored.bytes().len()), (LEN, LEN));
     }
 
@@ -164,7 +197,12 @@ mod tests {
         let mut receive = BufPool::new(1 << 16, 4);
         let mut pool = Pool::new();
         let packets = read(&mut receive, 8);
-        let stored: Vec<Stored> = packets.iter().map(|data| pool.store(data)).collect();
+        let store = |data| {
+            let mut stored = Stored::Nothing;
+            pool.store(data, &mut stored);
+            stored
+        };
+        let stored: Vec<Stored> = packets.iter().map(store).collect();
         assert!(stored.iter().all(|stored| kept(stored) == 1 << 16));
     }
 }

@@ -1,7 +1,7 @@
 //! Packets of one name, and where they stand in the order of names.
 
 use super::order::NONE;
-use super::{ContentStore, VARIANTS_MAX};
+use super::{ContentStore, Slot, VARIANTS_MAX};
 use onym_frame::Buf;
 
 impl ContentStore {
@@ -30,10 +30,24 @@ impl ContentStore {
         }
         if before == NONE {
             self.index.replace(self.slots[slot as usize].hash, head, slot);
-            self.canonical.replace(head, slot);
-            self.fresh.replace(head, slot);
+            self.orders.replace(head, slot);
         } else {
             self.slots[before as usize].same_next = slot;
+        }
+    }
+
+    /// Takes `slot` out of the chain of its name.
+    #[cold]
+    pub(super) fn leave_chain(&mut self, slot: u32) {
+        let Slot { hash, same_prev: prev, same_next: next, .. } = self.slots[slot as usize];
+        if next != NONE {
+            self.slots[next as usize].same_prev = prev;
+        }
+        if prev == NONE {
+            self.index.replace(hash, slot, next);
+            self.orders.replace(slot, next);
+        } else {
+            self.slots[prev as usize].same_next = next;
         }
     }
 

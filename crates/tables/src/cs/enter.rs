@@ -1,6 +1,6 @@
 //! What depends on the orders being whole: entering what waits, erasing, and listing.
 
-use super::deferred::Deferred;
+use super::orders::Of;
 use super::{ContentStore, ENTER_MAX, GO_ON_AFTER, NONE, Query, Slot, Turn, name_of};
 use crate::Tick;
 
@@ -18,17 +18,17 @@ impl ContentStore {
     /// Enters what waits under the prefix of `query`, as far as this turn may.
     pub(super) fn enter_under(&mut self, now: Tick, query: &Query<'_>) {
         let under = self.marker.under(query.name);
-        let Self { slots, canonical, fresh, .. } = self;
-        let order = if query.must_be_fresh { fresh } else { canonical };
-        if order.is_complete(under) {
+        let Self { slots, orders, .. } = self;
+        let of = if query.must_be_fresh { Of::Fresh } else { Of::All };
+        if orders.is_complete(of, under) {
             return;
         }
         let turn = self.turn.left_at(now);
-        let (entered, compared) = order.enter(under, *turn, |slot| name_of(slots, slot));
+        let (entered, compared) = orders.enter(of, under, *turn, |slot| name_of(slots, slot));
         *turn -= entered;
         self.steps += entered + compared;
-        if !order.is_complete(under) {
-            order.owe(under);
+        if !orders.is_complete(of, under) {
+            orders.get_mut(of).owe(under);
             self.due = self.due.min(now + GO_ON_AFTER);
         }
     }
@@ -51,22 +51,18 @@ impl ContentStore {
 
     #[cold]
     fn go_on(&mut self, now: Tick) {
-        let Self { slots, canonical, fresh, .. } = self;
+        let Self { slots, orders, .. } = self;
         let turn = self.turn.left_at(now);
-        for order in [&mut *canonical, &mut *fresh] {
-            *turn -= order.pay(*turn, |slot| name_of(slots, slot));
+        for of in [Of::All, Of::Fresh] {
+            *turn -= orders.pay(of, *turn, |slot| name_of(slots, slot));
         }
-        let is_owing = canonical.is_owing() || fresh.is_owing();
-        self.due = if is_owing { now + GO_ON_AFTER } else { Tick::NEVER };
+        self.due = if orders.is_owing() { now + GO_ON_AFTER } else { Tick::NEVER };
     }
 
     #[cold]
     pub(super) fn regroup(&mut self) {
-        let Self { slots, marker, canonical, fresh, .. } = self;
-        let mark_of = |slots: &[Slot], slot| marker.mark(name_of(slots, slot));
-        for order in [canonical, fresh] {
-            order.regroup(|slot| mark_of(slots, slot));
-        }
+        let Self { slots, marker, orders, .. } = self;
+        orders.regroup(|slot| marker.mark(name_of(slots, slot)));
     }
 
     /// Erases at most `limit` packets whose name starts with `prefix` (a name's value); says how
@@ -75,21 +71,21 @@ impl ContentStore {
     pub fn erase(&mut self, prefix: &[u8], limit: usize) -> usize {
         let under = self.marker.under(prefix);
         let (mut erased, mut entered) = (0, 0);
-        let is_many = self.canonical.waiting(under) > ENTER_MAX as usize;
+        let is_many = self.orders.waiting(Of::All, under) > ENTER_MAX as usize;
         while erased < limit && entered < ENTER_MAX {
-            let Some(slot) = self.canonical.longest_waiting(under) else { break };
+            let Some(slot) = self.orders.longest_waiting(Of::All, under) else { break };
             if is_many && self.name(slot).starts_with(prefix) {
                 self.remove(slot);
                 erased += 1;
                 continue;
             }
-            let Self { slots, canonical, .. } = self;
-            entered += canonical.enter(under, 1, |slot| name_of(slots, slot)).0;
+            let Self { slots, orders, .. } = self;
+            entered += orders.enter(Of::All, under, 1, |slot| name_of(slots, slot)).0;
         }
-        let order = &self.canonical.order;
+        let order = &self.orders.canonical.order;
         let before = order.last_where(|other| self.name(other) < prefix);
         while erased < limit {
-            let at = self.canonical.order.right(before);
+            let at = self.orders.canonical.order.right(before);
             if at == NONE || !self.name(at).starts_with(prefix) {
                 break;
             }
@@ -103,10 +99,10 @@ impl ContentStore {
     /// that were not looked at.
     #[must_use]
     pub fn may_have_under(&self, prefix: &[u8]) -> bool {
-        let Deferred { order, .. } = &self.canonical;
+        let order = &self.orders.canonical.order;
         let at = order.right(order.last_where(|other| self.name(other) < prefix));
         (at != NONE && self.name(at).starts_with(prefix))
-            || !self.canonical.is_complete(self.marker.under(prefix))
+            || !self.orders.is_complete(Of::All, self.marker.under(prefix))
     }
 
     /// The packets in canonical order of their full names, each with what is left of its
@@ -114,7 +110,7 @@ impl ContentStore {
     #[must_use]
     pub fn list(&self) -> Vec<(&[u8], Tick, bool)> {
         let mut heads: Vec<&Slot> =
-            self.slots.iter().filter(|s| s.live && s.same_prev == NONE).collect();
+            self.slots.iter().filter(|s| !s.stored.is_nothing() && s.same_prev == NONE).collect();
         heads.sort_unstable_by_key(|s| {
             &s.stored.room()[s.name_at as usize..s.name_at as usize + s.name_len as usize]
         });

@@ -61,9 +61,9 @@ impl ContentStore {
     /// The canonically smallest match behind `head`, the first packet of exactly this name.
     #[inline(never)]
     fn first_under(&mut self, now: Tick, query: &Query<'_>, head: Option<u32>) -> Option<u32> {
-        let order = &self.canonical.order;
+        let order = &self.orders.canonical.order;
         let mut at = match head {
-            Some(head) if self.canonical.has(head) => order.right(head),
+            Some(head) if self.orders.canonical.has(head) => order.right(head),
             _ => order.right(order.last_where(|other| self.name(other) <= query.name)),
         };
         for _ in 0..SCAN_MAX {
@@ -74,7 +74,7 @@ impl ContentStore {
                 return Some(slot);
             }
             self.steps += 1;
-            at = self.canonical.order.right(at);
+            at = self.orders.canonical.order.right(at);
         }
         None
     }
@@ -83,7 +83,7 @@ impl ContentStore {
     /// looked at once, whoever asks.
     #[inline(never)]
     fn first_fresh(&mut self, now: Tick, query: &Query<'_>) -> Option<u32> {
-        let order = &self.fresh.order;
+        let order = &self.orders.fresh.order;
         let mut at = order.right(order.last_where(|other| self.name(other) < query.name));
         for _ in 0..SCAN_MAX {
             if at == NONE || !self.name(at).starts_with(query.name) {
@@ -93,8 +93,8 @@ impl ContentStore {
                 return Some(slot);
             }
             self.steps += 1;
-            let right = self.fresh.order.right(at);
-            self.fresh.leave(at);
+            let right = self.orders.fresh.order.right(at);
+            self.orders.fresh.leave(at);
             at = right;
         }
         None

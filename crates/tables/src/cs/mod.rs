@@ -15,9 +15,11 @@ mod deferred;
 mod enter;
 mod lookup;
 mod order;
+mod orders;
 mod queue;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub use body::{Body, SMALL_LEN_MAX};
 pub use lookup::Noting;
@@ -27,12 +29,13 @@ use crate::index::HashIndex;
 use crate::wheel::Wheel;
 use crate::{Tick, room};
 use body::{Pool, Stored};
-use deferred::{Deferred, Marker, REGROUP_AT};
 use onym_frame::Buf;
 use onym_wire::tlv::first_value_at;
 use order::NONE;
+use orders::{Of, Orders};
 use queue::{Queue, Queues};
 use std::time::Duration;
+use waiting::{Marker, REGROUP_AT};
 
 /// Different packets of one name that are kept; the last in order leaves for a further one.
 pub const VARIANTS_MAX: usize = 16;
@@ -135,10 +138,18 @@ struct Slot {
     same_next: u32,
     /// Where its implicit digest is, once it was asked for.
     digest: u32,
-    live: bool,
     unsolicited: bool,
     /// Whether [`ContentStore::find_noting`] has found it.
     noted: bool,
+}
+
+/// A packet that is to be put in.
+struct Arrived<'a> {
+    data: &'a Buf,
+    name: &'a [u8],
+    hash: u64,
+    fresh_until: Tick,
+    demand: Demand,
 }
 
 /// A turn is what has one time.
@@ -156,9 +167,7 @@ pub struct ContentStore {
     free: Vec<u32>,
     index: HashIndex,
     marker: Marker,
-    /// The first packets of chains, and those of which one may be fresh.
-    canonical: Deferred,
-    fresh: Deferred,
+    orders: Orders,
     /// What this turn may still enter.
     turn: Turn,
     /// When entering goes on.
@@ -183,6 +192,23 @@ fn name_of(slots: &[Slot], slot: u32) -> &[u8] {
     &s.stored.room()[s.name_at as usize..s.name_at as usize + s.name_len as usize]
 }
 
+impl Default for Slot {
+    fn default() -> Self {
+        Self {
+            hash: 0,
+            stored: Stored::Nothing,
+            fresh_until: Tick(0),
+            name_at: 0,
+            name_len: 0,
+            same_prev: NONE,
+            same_next: NONE,
+            digest: NONE,
+            unsolicited: false,
+            noted: false,
+        }
+    }
+}
+
 impl ContentStore {
     /// An empty store. The key seeds the shape of the order.
     #[must_use]
@@ -193,8 +219,7 @@ impl ContentStore {
             free: Vec::new(),
             index: HashIndex::new(),
             marker: Marker::new(key),
-            canonical: Deferred::new(key.words([2, u64::MAX])),
-            fresh: Deferred::new(key.words([3, u64::MAX])),
+            orders: Orders::new(key),
             turn: Turn { at: Tick::NEVER, left: 0 },
             due: Tick::NEVER,
             queues: Queues::new(),
@@ -239,7 +264,7 @@ impl ContentStore {
         self.config = config;
         if changed {
             for slot in 0..self.slots.len() {
-                if self.slots[slot].live {
+                if !self.slots[slot].stored.is_nothing() {
                     let slot = u32::try_from(slot).expect("invariant: fewer than 2^32 packets");
                     let queue = self.queue_for(now, slot);
                     self.queues.move_to(slot, queue);
@@ -264,6 +289,13 @@ impl ContentStore {
     #[inline(always)]
     fn name(&self, slot: u32) -> &[u8] {
         name_of(&self.slots, slot)
+    }
+
+    /// Whether a packet may be here whose name has this hash: half of it is compared and nothing else.
+    #[inline(always)]
+    #[must_use]
+    pub fn may_have(&self, hash: u64) -> bool {
+        self.index.likely(hash).is_some()
     }
 
     #[inline(always)]
@@ -298,40 +330,58 @@ impl ContentStore {
         freshness_ms: u64,
         demand: Demand,
     ) -> Inserted {
-        let unsolicited = demand == Demand::Unsolicited;
         if self.config.packets_max == 0 || data.len() > self.config.bytes_max {
             return Inserted::Refused;
         }
         let fresh_until = if freshness_ms == 0 { Tick(0) } else { now.plus_ms(freshness_ms) };
-        let head = self.head(hash, name);
-        if let Some(head) = head {
-            if let Some(slot) = self.same_packet(head, data) {
-                self.refresh(now, slot, fresh_until, unsolicited);
-                if fresh_until > now {
-                    self.fresh.note(head, self.marker.mark(name));
-                }
-                return Inserted::Refreshed;
-            }
-            self.trim_chain(head);
+        if self.may_have(hash)
+            && let Some(head) = self.head(hash, name)
+        {
+            return self.insert_beside(
+                now,
+                head,
+                Arrived { data, name, hash, fresh_until, demand },
+            );
         }
-        self.make_room(now, data.len());
+        let vacated = self.make_room(now, data.len());
+        self.insert_new(now, vacated, Arrived { data, name, hash, fresh_until, demand });
+        Inserted::New
+    }
+
+    /// Puts in a packet whose name no other one has.
+    #[inline(always)]
+    fn insert_new(&mut self, now: Tick, vacated: Option<u32>, arrived: Arrived<'_>) {
+        let slot = self.fill(vacated, &arrived);
+        let mark = self.marker.mark(arrived.name);
+        self.index.insert(arrived.hash, slot);
+        let of = if arrived.fresh_until == Tick(0) { Of::All } else { Of::Fresh };
+        self.orders.note(slot, mark, of);
+        let queue = self.queue_for(now, slot);
+        self.queues.push(slot, queue);
+    }
+
+    /// Puts in a packet of whose name there is one, in `head`.
+    #[cold]
+    fn insert_beside(&mut self, now: Tick, head: u32, arrived: Arrived<'_>) -> Inserted {
+        let Arrived { data, name, hash, fresh_until, demand } = arrived;
+        if let Some(slot) = self.same_packet(head, data) {
+            self.refresh(now, slot, fresh_until, demand == Demand::Unsolicited);
+            if fresh_until > now {
+                self.orders.note_fresh(head, self.marker.mark(name));
+            }
+            return Inserted::Refreshed;
+        }
+        self.trim_chain(head);
+        let vacated = self.make_room(now, data.len());
         // The eviction may have taken the chain, or its first member.
-        let head = head.and_then(|_| self.head(hash, name));
-        let slot = self.fill(data, name, hash, fresh_until, demand);
-        let mark = self.marker.mark(name);
-        let mut first = slot;
-        match head {
-            Some(head) => {
-                self.join_chain(head, slot);
-                first = self.first_of_chain(slot);
-            }
-            None => {
-                self.index.insert(hash, slot);
-                self.canonical.note(slot, mark);
-            }
-        }
-        if freshness_ms > 0 {
-            self.fresh.note(first, mark);
+        let Some(head) = self.head(hash, name) else {
+            self.insert_new(now, vacated, arrived);
+            return Inserted::New;
+        };
+        let slot = self.fill(vacated, &arrived);
+        self.join_chain(head, slot);
+        if fresh_until != Tick(0) {
+            self.orders.note_fresh(self.first_of_chain(slot), self.marker.mark(name));
         }
         let queue = self.queue_for(now, slot);
         self.queues.push(slot, queue);
@@ -349,10 +399,10 @@ impl ContentStore {
     /// The queue that the policy puts `slot` in; arms the end of its freshness.
     #[inline(always)]
     fn queue_for(&mut self, now: Tick, slot: u32) -> Queue {
-        let s = &self.slots[slot as usize];
         if self.config.policy == Policy::Lru {
             return Queue::Fresh;
         }
+        let s = &self.slots[slot as usize];
         let (queue, until) = match (s.unsolicited, s.fresh_until > now) {
             (true, _) => (Queue::Unsolicited, Tick::NEVER),
             (false, true) => (Queue::Fresh, s.fresh_until),
@@ -362,16 +412,40 @@ impl ContentStore {
         queue
     }
 
+    /// Evicts what has to leave for a packet of so many octets; returns one of the slots, which that
+    /// packet may have as it is.
     #[inline(always)]
-    fn make_room(&mut self, now: Tick, octets: usize) {
+    fn make_room(&mut self, now: Tick, octets: usize) -> Option<u32> {
         if self.config.policy == Policy::PriorityFifo {
             while let Some(slot) = self.wheel.pop(now) {
                 self.queues.move_to(slot, Queue::Stale);
             }
         }
-        while self.len() >= self.config.packets_max || self.octets + octets > self.config.bytes_max
+        if !self.is_over(self.len(), octets) {
+            return None;
+        }
+        let slot = self.queues.first()?;
+        self.unlink(slot);
+        self.prefetch_next();
+        // One is the rule.
+        if self.is_over(self.len() - 1, octets) {
+            self.make_more_room(octets);
+        }
+        Some(slot)
+    }
+
+    /// Whether `len` packets are too many for a further one of so many octets.
+    #[inline(always)]
+    fn is_over(&self, len: usize, octets: usize) -> bool {
+        len >= self.config.packets_max || self.octets + octets > self.config.bytes_max
+    }
+
+    /// The same where one slot was vacated, and that is not enough.
+    #[cold]
+    fn make_more_room(&mut self, octets: usize) {
+        while self.is_over(self.len() - 1, octets)
+            && let Some(slot) = self.queues.first()
         {
-            let Some(slot) = self.queues.first() else { break };
             self.remove(slot);
             self.prefetch_next();
         }
@@ -380,40 +454,33 @@ impl ContentStore {
     // Offsets within a Data, which is at most 8800 octets.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
-    fn fill(
-        &mut self,
-        data: &Buf,
-        name: &[u8],
-        hash: u64,
-        fresh_until: Tick,
-        demand: Demand,
-    ) -> u32 {
+    fn fill(&mut self, vacated: Option<u32>, arrived: &Arrived<'_>) -> u32 {
+        let Arrived { data, name, hash, fresh_until, demand } = *arrived;
+        let id = vacated.or_else(|| self.free.pop()).unwrap_or_else(|| self.add_slot());
         let name_at = first_value_at(data.len(), name.len());
         debug_assert!(data.get(name_at..name_at + name.len()) == Some(name));
-        let slot = Slot {
-            hash,
-            stored: self.pool.store(data),
-            fresh_until,
-            name_at: name_at as u16,
-            name_len: name.len() as u16,
-            same_prev: NONE,
-            same_next: NONE,
-            digest: NONE,
-            live: true,
-            unsolicited: demand == Demand::Unsolicited,
-            noted: demand == Demand::Noted,
-        };
         self.octets += data.len();
-        if let Some(id) = self.free.pop() {
-            self.slots[id as usize] = slot;
-            return id;
-        }
-        room::push(&mut self.slots, slot);
+        let s = &mut self.slots[id as usize];
+        self.pool.store(data, &mut s.stored);
+        s.hash = hash;
+        s.fresh_until = fresh_until;
+        s.name_at = name_at as u16;
+        s.name_len = name.len() as u16;
+        (s.same_prev, s.same_next) = (NONE, NONE);
+        s.unsolicited = demand == Demand::Unsolicited;
+        s.noted = demand == Demand::Noted;
+        id
+    }
+
+    #[cold]
+    fn add_slot(&mut self) -> u32 {
+        let id = u32::try_from(self.slots.len()).expect("invariant: fewer than 2^32 packets");
+        room::push(&mut self.slots, Slot::default());
         room::match_free(&self.slots, &mut self.free);
         if self.slots.len() == REGROUP_AT {
             self.regroup();
         }
-        (self.slots.len() - 1) as u32
+        id
     }
 
     fn digest(&mut self, slot: u32) -> [u8; 32] {
@@ -437,39 +504,34 @@ impl ContentStore {
     }
 
     /// Takes the packet in `slot` out.
-    #[inline(always)]
     fn remove(&mut self, slot: u32) {
+        self.unlink(slot);
+        self.vacate(slot);
+    }
+
+    /// Takes the packet in `slot` out of all lists; its octets stay there.
+    #[inline(always)]
+    fn unlink(&mut self, slot: u32) {
         self.queues.remove(slot);
         self.wheel.cancel(slot);
         let s = &mut self.slots[slot as usize];
-        s.live = false;
         if s.digest != NONE {
             self.digests_free.push(s.digest);
             s.digest = NONE;
         }
         let (hash, prev, next) = (s.hash, s.same_prev, s.same_next);
-        match (prev, next) {
-            (NONE, NONE) => {
-                self.index.remove(hash, slot);
-                self.canonical.leave(slot);
-                self.fresh.leave(slot);
-            }
-            (NONE, next) => {
-                self.slots[next as usize].same_prev = NONE;
-                self.index.replace(hash, slot, next);
-                self.canonical.replace(slot, next);
-                self.fresh.replace(slot, next);
-            }
-            (prev, next) => {
-                self.slots[prev as usize].same_next = next;
-                if next != NONE {
-                    self.slots[next as usize].same_prev = prev;
-                }
-            }
+        self.octets -= s.stored.len();
+        if (prev, next) == (NONE, NONE) {
+            self.index.remove(hash, slot);
+            self.orders.leave(slot);
+        } else {
+            self.leave_chain(slot);
         }
-        let stored = std::mem::take(&mut self.slots[slot as usize].stored);
-        self.octets -= stored.bytes().len();
-        self.pool.release(stored);
+    }
+
+    /// Frees `slot`, which is in no list.
+    fn vacate(&mut self, slot: u32) {
+        self.pool.release(std::mem::take(&mut self.slots[slot as usize].stored));
         self.free.push(slot);
     }
 }

@@ -60,6 +60,7 @@ impl Queues {
         }
     }
 
+    #[inline(always)]
     pub(super) fn move_to(&mut self, slot: u32, queue: Queue) {
         self.remove(slot);
         self.push(slot, queue);

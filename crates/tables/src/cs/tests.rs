@@ -343,7 +343,7 @@ fn under(name: &Name) -> Query<'_> {
 
 /// What `cs` says about the names that wait to be entered into the order of all.
 fn waiting(cs: &ContentStore) -> usize {
-    cs.canonical.waiting(deferred::Under::All)
+    cs.orders.waiting(Of::All, waiting::Under::All)
 }
 
 #[test]
