@@ -106,6 +106,19 @@ impl<I> Entry<I> {
     where
         I: Default,
     {
+        if self.ins.spilled() || self.outs.spilled() {
+            self.give_room_back();
+        } else {
+            self.ins.clear();
+            self.outs.clear();
+        }
+        self.noted = None;
+        self.info = I::default();
+        self.satisfied = false;
+        self.freshness_ms = 0;
+    }
+    #[cold]
+    fn give_room_back(&mut self) {
         const KEPT: usize = 8;
         if self.ins.capacity() > KEPT {
             self.ins = SmallVec::new();
@@ -117,9 +130,5 @@ impl<I> Entry<I> {
         } else {
             self.outs.clear();
         }
-        self.noted = None;
-        self.info = I::default();
-        self.satisfied = false;
-        self.freshness_ms = 0;
     }
 }

@@ -19,6 +19,7 @@ use crate::hash::{HashKey, NameHashes, component_count};
 use crate::index::HashIndex;
 use crate::wheel::Wheel;
 use crate::{Tick, room};
+use onym_wire::PACKET_LEN_MAX;
 use onym_wire::tlv::first_value_at;
 
 const NONE: u32 = u32::MAX;
@@ -121,6 +122,11 @@ pub struct Look {
     variants: usize,
 }
 
+impl Look {
+    /// No entry has this name.
+    pub const NOTHING: Self = Self { found: None, head: NONE, variants: 0 };
+}
+
 /// The octets of a pending Interest, out of the table for a while.
 #[derive(Debug)]
 pub struct Lent {
@@ -143,6 +149,11 @@ impl Lent {
     }
 }
 
+/// Three quarters of a bound.
+pub const fn nearly(limit: usize) -> usize {
+    limit - limit / 4
+}
+
 /// The table. Full: an Interest that needs a new entry is refused, entries that are there stay.
 #[derive(Debug)]
 pub struct Pit<I> {
@@ -156,6 +167,8 @@ pub struct Pit<I> {
     prefixes: Prefixes,
     octets: usize,
     octets_max: usize,
+    /// Entries and octets from which on it is nearly full.
+    nearly: [usize; 2],
 }
 
 impl<I: Default> Pit<I> {
@@ -171,6 +184,7 @@ impl<I: Default> Pit<I> {
             prefixes: Prefixes::new(),
             octets: 0,
             octets_max: usize::MAX,
+            nearly: [nearly(entries_max.min(SLOTS_MAX)), nearly(usize::MAX)],
         }
     }
 
@@ -178,7 +192,21 @@ impl<I: Default> Pit<I> {
     #[must_use]
     pub fn with_octets_max(mut self, octets_max: usize) -> Self {
         self.octets_max = octets_max;
+        self.count_nearly();
         self
+    }
+
+    fn count_nearly(&mut self) {
+        // A further Interest has room below.
+        let octets = self.octets_max.saturating_sub(PACKET_LEN_MAX);
+        self.nearly = [nearly(self.entries_max), octets.min(nearly(self.octets_max))];
+    }
+
+    /// Whether three quarters of a bound are used, or a further Interest may have no room.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_nearly_full(&self) -> bool {
+        self.len() >= self.nearly[0] || self.octets >= self.nearly[1]
     }
 
     /// Entries.
@@ -203,6 +231,7 @@ impl<I: Default> Pit<I> {
     /// Changes the bound; entries that are there stay.
     pub fn set_entries_max(&mut self, entries_max: usize) {
         self.entries_max = entries_max.min(SLOTS_MAX);
+        self.count_nearly();
     }
 
     /// Octets of the pending Interests.
@@ -267,12 +296,19 @@ impl<I: Default> Pit<I> {
         })
     }
 
+    /// Whether an entry has the name of `key`, whatever else differs.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_name(&self, key: &Key<'_>) -> bool {
+        self.head(key.hash, &key.name[..key.undigested_len]).is_some()
+    }
+
     /// Looks `key` up: its entry, and what an insertion needs to know.
     #[inline(always)]
     #[must_use]
     pub fn look(&self, key: &Key<'_>) -> Look {
         let Some(head) = self.head(key.hash, &key.name[..key.undigested_len]) else {
-            return Look { found: None, head: NONE, variants: 0 };
+            return Look::NOTHING;
         };
         let mut variants = 0;
         let mut at = head;
@@ -304,8 +340,13 @@ impl<I: Default> Pit<I> {
         if is_variant && look.variants >= VARIANTS_MAX {
             return Err(PitError::Variants);
         }
-        if self.octets + interest.len() > self.octets_max {
-            return Err(PitError::Octets);
+        if self.is_nearly_full() {
+            if self.octets + interest.len() > self.octets_max {
+                return Err(PitError::Octets);
+            }
+            if self.len() >= self.entries_max {
+                return Err(PitError::Full);
+            }
         }
         let slot = self.allocate()?;
         self.fill(slot, key, interest);
@@ -323,12 +364,14 @@ impl<I: Default> Pit<I> {
 
     #[inline(always)]
     fn allocate(&mut self) -> Result<u32, PitError> {
-        if self.len() >= self.entries_max {
-            return Err(PitError::Full);
+        match self.free.pop() {
+            Some(slot) => Ok(slot),
+            None => self.add_slot(),
         }
-        if let Some(slot) = self.free.pop() {
-            return Ok(slot);
-        }
+    }
+
+    #[cold]
+    fn add_slot(&mut self) -> Result<u32, PitError> {
         let slot = u32::try_from(self.slots.len()).map_err(|_| PitError::Full)?;
         room::push(
             &mut self.slots,
