@@ -217,6 +217,20 @@ impl Outbox {
         Payload::Arena(self.write(|arena| arena.extend_from_slice(bytes)))
     }
 
+    /// Appends what `make` returns, which is made where it stays.
+    #[inline(always)]
+    pub fn push_with(&mut self, make: impl FnOnce() -> Transmit) {
+        if self.items.len() == self.items.capacity() {
+            return self.grow_with(make);
+        }
+        self.items.push(make());
+    }
+
+    #[cold]
+    fn grow_with(&mut self, make: impl FnOnce() -> Transmit) {
+        self.items.push(make());
+    }
+
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         self.arena.clear();
