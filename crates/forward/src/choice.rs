@@ -15,6 +15,14 @@ pub struct Choice {
     /// The full instance name, with version and parameters.
     pub instance: Name,
     pub(crate) strategy: Box<dyn Strategy>,
+    /// [`Strategy::takes_first`].
+    pub(crate) takes_first: bool,
+}
+
+impl From<Instance> for Choice {
+    fn from(Instance { strategy, name }: Instance) -> Self {
+        Self { takes_first: strategy.takes_first(), instance: name, strategy }
+    }
 }
 
 /// The table. The empty prefix always has an entry.
@@ -33,9 +41,9 @@ impl Choices {
         let root = Prefix { bytes: &[], len: 0, hash: key.name(&[]) };
         let mut map = PrefixMap::default();
         let default: Name = DEFAULT.parse().expect("invariant: a well-formed name");
-        let Instance { strategy, name } =
+        let instance =
             Instance::create(default.as_ref()).expect("invariant: the default strategy exists");
-        map.insert(&root, Choice { instance: name, strategy });
+        map.insert(&root, Choice::from(instance));
         Self { map, entries_max, root, any_minds_data: false, any_wants_new_next_hop: false }
     }
 
@@ -72,18 +80,19 @@ impl Choices {
         prefix: &Prefix<'_>,
         instance: NameRef<'_>,
     ) -> Result<Name, ChoiceError> {
-        let Instance { strategy, name } = Instance::create(instance)?;
+        let choice = Choice::from(Instance::create(instance)?);
+        let name = choice.instance.clone();
         if self.map.get(prefix).is_none() && self.map.len() >= self.entries_max {
             return Err(ChoiceError::Full(self.entries_max));
         }
-        self.map.insert(prefix, Choice { instance: name.clone(), strategy });
+        self.map.insert(prefix, choice);
         self.look_again();
         Ok(name)
     }
 
     /// Makes `strategy`, called `instance`, the choice of the empty prefix.
     pub(crate) fn install(&mut self, instance: Name, strategy: Box<dyn Strategy>) {
-        self.map.insert(&self.root, Choice { instance, strategy });
+        self.map.insert(&self.root, Choice::from(Instance { strategy, name: instance }));
         self.look_again();
     }
 

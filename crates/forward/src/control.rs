@@ -167,7 +167,7 @@ impl<R: RouteStage, C> Forwarder<R, C> {
 
     /// Whether one upstream may send an Interest to several, from now on.
     pub fn set_spreads(&mut self, on: bool) {
-        self.pending.config.spreads = on;
+        self.pending.set_spreads(on);
     }
 
     /// Longest InterestLifetime that is kept to from now on, in milliseconds.

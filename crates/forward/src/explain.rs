@@ -1,7 +1,7 @@
 //! Explains what the forwarder would do with an Interest and which table decides. Read-only.
 
 use crate::choice::Choice;
-use crate::path::{is_localhop, is_localhost};
+use crate::path::is_localhost;
 use crate::stage::{Target, query};
 use crate::strategy::{Action, Ctx, Entry, Refusal};
 use crate::{Forwarder, Verdict};
@@ -195,8 +195,6 @@ impl Forwarder {
             entry: &mut entry,
             next_hops,
             fib_prefix,
-            is_localhop: is_localhop(name),
-            is_localhost: is_localhost(name),
             faces: &self.pending.faces,
             measurements: &mut measurements,
             key: &self.pending.key,

@@ -33,7 +33,7 @@ pub use load::{FREE, Load, UPSTREAM_FREE};
 use crate::Forwarder;
 use crate::faces::Face;
 use crate::stage::Pending;
-use onym_tables::{FaceId, Tick};
+use onym_tables::{FaceId, Tick, pit};
 use std::time::Duration;
 
 /// How often use is averaged, in nanoseconds: 100 ms.
@@ -85,14 +85,7 @@ fn roll(pending: &mut Pending, now: Tick) {
 /// Whether a new pending Interest of `face` would take more than its share of a contended PIT.
 #[inline]
 pub(crate) fn is_over_pit_share(pending: &Pending, face: FaceId) -> bool {
-    let pit = &pending.pit;
-    (is_contended(pit.len(), pit.entries_max()) || is_contended(pit.octets(), pit.octets_max()))
-        && exceeds_share(pending, face)
-}
-
-#[inline]
-fn is_contended(used: usize, limit: usize) -> bool {
-    used >= limit - limit / 4
+    pending.pit.is_nearly_full() && exceeds_share(pending, face)
 }
 
 #[cold]
@@ -104,7 +97,7 @@ fn exceeds_share(pending: &Pending, face: FaceId) -> bool {
     // One more than those in use: room for who comes next.
     let share = |limit: usize| limit as u64 / (pending.window.in_use.max(1) + 1);
     let over =
-        |used: usize, limit: usize, own: u64| is_contended(used, limit) && own >= share(limit);
+        |used: usize, limit: usize, own: u64| used >= pit::nearly(limit) && own >= share(limit);
     over(pit.len(), pit.entries_max(), u64::from(load.pending))
         || over(pit.octets(), pit.octets_max(), load.long_octets)
 }

@@ -26,6 +26,7 @@ pub use verdict::{Counters, Unsent, Verdict};
 use onym_link::{Outbox, Packet, PacketKind};
 use onym_tables::cs::ContentStore;
 use onym_tables::fib::Fib;
+use onym_tables::hash::NameHashes;
 use onym_tables::{FaceId, Tick};
 use stage::{Cache, CacheStage, Pending, RouteStage, Routes, Strategies};
 
@@ -37,6 +38,8 @@ pub struct Forwarder<R = Routes, C = Cache> {
     pub(crate) strategies: Strategies,
     pub(crate) routes: R,
     pub(crate) cache: C,
+    /// Of the name of the Interest that is taken; every stage uses them.
+    hashes: Box<NameHashes>,
 }
 
 impl Forwarder {
@@ -74,7 +77,7 @@ impl<R: RouteStage, C: CacheStage> Forwarder<R, C> {
     #[must_use]
     pub fn with(config: Config, routes: R, cache: C) -> Self {
         let strategies = Strategies::new(&config);
-        Self { pending: Pending::new(config), strategies, routes, cache }
+        Self { pending: Pending::new(config), strategies, routes, cache, hashes: Box::default() }
     }
 
     /// Whether [`Forwarder::foresee`] is of use: a table is larger than the processor's caches.

@@ -107,7 +107,7 @@ impl ContentCache {
             Inserted::Refused
         } else {
             let hash = cx.key.name(name);
-            self.cache.admit(cx.now, &Arrival { packet, data: &data, hash, demand })
+            self.cache.admit(cx.now, &Arrival { packet, data: &data.into(), hash, demand })
         };
         match inserted {
             Inserted::New => {

@@ -122,7 +122,7 @@ impl PacketDispatcher {
             PacketKind::Data => {
                 rules::data_fields(&packet.lp)?;
                 let data = Data::parse(&packet.bytes).map_err(|_| Verdict::Malformed)?;
-                rules::data(&data, info)?;
+                rules::data(data.name, info)?;
                 Ok(Path::Producer)
             }
             PacketKind::Interest => {

@@ -38,6 +38,40 @@ pub struct Data<'a> {
     signature_info: &'a [u8],
 }
 
+/// What a forwarder asks of a Data.
+#[derive(Debug, Clone, Copy)]
+pub struct DataHead<'a> {
+    /// [`Data::name`].
+    pub name: NameRef<'a>,
+    /// [`Data::freshness_ms`].
+    pub freshness_ms: u64,
+}
+
+impl<'a> From<Data<'a>> for DataHead<'a> {
+    #[inline(always)]
+    fn from(Data { name, freshness_ms, .. }: Data<'a>) -> Self {
+        Self { name, freshness_ms }
+    }
+}
+
+impl<'a> DataHead<'a> {
+    /// As [`Data::parse`]; where the name is `expected`, its components are not looked at again, and
+    /// that is said.
+    ///
+    /// # Errors
+    /// As [`Data::parse`].
+    #[inline]
+    pub fn parse_expecting(
+        wire: &'a [u8],
+        expected: Option<NameRef<'_>>,
+    ) -> Result<(Self, bool), Malformed> {
+        match quick::parse(wire, expected) {
+            Some((data, is_expected)) => Ok((data.into(), is_expected)),
+            None => Data::parse_any(wire).map(|data| (data.into(), false)),
+        }
+    }
+}
+
 /// Positions of the elements in the order of the grammar.
 mod rank {
     pub(super) const NAME: u8 = 1;
@@ -55,22 +89,9 @@ impl<'a> Data<'a> {
     /// refuse the packet, non-critical ones are skipped.
     #[inline]
     pub fn parse(wire: &'a [u8]) -> Result<Self, Malformed> {
-        Self::parse_expecting(wire, None).map(|(data, _)| data)
-    }
-
-    /// As [`Data::parse`]; where the name is `expected`, its components are not looked at again, and
-    /// that is said.
-    ///
-    /// # Errors
-    /// As [`Data::parse`].
-    #[inline]
-    pub fn parse_expecting(
-        wire: &'a [u8],
-        expected: Option<NameRef<'_>>,
-    ) -> Result<(Self, bool), Malformed> {
-        match quick::parse(wire, expected) {
-            Some(found) => Ok(found),
-            None => Self::parse_any(wire).map(|data| (data, false)),
+        match quick::parse(wire, None) {
+            Some((data, _)) => Ok(data),
+            None => Self::parse_any(wire),
         }
     }
 

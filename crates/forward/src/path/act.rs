@@ -6,10 +6,9 @@ use super::finalize;
 use super::incoming::Incoming;
 use crate::stage::{Pending, Strategies};
 use crate::strategy::{Action, Refusal, out_marks};
-use crate::{Event, fairness};
+use crate::{Event, Verdict, fairness};
 use onym_link::{LpOut, Outbox, Payload};
 use onym_tables::pit::OutRecord;
-use onym_tables::pit::Token;
 use onym_tables::{FaceId, Tick};
 use onym_wire::interest::{Hint, Interest};
 use onym_wire::lp::NackReason;
@@ -31,7 +30,7 @@ pub(crate) struct Upstream<'a> {
     /// Whether nobody was asked before: only then can it be refused.
     pub(crate) is_new: bool,
     /// The octets, once written; all upstreams share them.
-    written: Option<Range<u32>>,
+    written: Range<u32>,
 }
 
 impl<'a> Upstream<'a> {
@@ -44,9 +43,9 @@ impl<'a> Upstream<'a> {
             hint: if incoming.strips_hint() { Hint::Strip } else { Hint::Keep },
             non_discovery: incoming.packet.lp.non_discovery,
             congestion_mark: incoming.packet.lp.congestion_mark,
-            ingress: incoming.ingress,
+            ingress: incoming.packet.face,
             is_new: false,
-            written: None,
+            written: 0..0,
         }
     }
 
@@ -71,7 +70,7 @@ impl<'a> Upstream<'a> {
             congestion_mark: 0,
             ingress,
             is_new: false,
-            written: None,
+            written: 0..0,
             interest,
             slot,
         }
@@ -79,12 +78,12 @@ impl<'a> Upstream<'a> {
 
     fn write(&mut self, out: &mut Outbox) -> Payload {
         let (nonce, hop_limit) = (self.nonce.to_be_bytes(), self.hop_limit);
-        let written = self.written.get_or_insert_with(|| {
-            out.write(|arena| {
+        if self.written.is_empty() {
+            self.written = out.write(|arena| {
                 self.interest.write_forwarded(arena, nonce, hop_limit, self.hint);
-            })
-        });
-        Payload::Arena(written.clone())
+            });
+        }
+        Payload::Arena(self.written.clone())
     }
 }
 
@@ -104,6 +103,45 @@ pub(crate) struct Done {
     pub(crate) attach_announcement: bool,
 }
 
+/// Whether an upstream was sent an Interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Upstream,
+    /// The node itself.
+    Management,
+    /// It is not, because it is contended.
+    Congested,
+    /// It is not, and that was counted.
+    Not,
+}
+
+impl Asked {
+    /// Where it was to be the only one.
+    #[inline(always)]
+    pub(crate) const fn verdict(self) -> Verdict {
+        match self {
+            Self::Upstream => Verdict::Forwarded,
+            Self::Management => Verdict::Delivered,
+            Self::Congested => Verdict::Congestion,
+            Self::Not => Verdict::NoEligibleNextHop,
+        }
+    }
+}
+
+impl Done {
+    fn note(&mut self, asked: Asked) {
+        match asked {
+            Asked::Upstream => self.sent += 1,
+            Asked::Management => {
+                self.sent += 1;
+                self.delivered += 1;
+            }
+            Asked::Congested => self.congested = true,
+            Asked::Not => {}
+        }
+    }
+}
+
 /// Carries out the waiting actions. Says whether the strategy gave the entry up, which the caller
 /// then ends.
 #[inline(always)]
@@ -117,7 +155,7 @@ pub(crate) fn run_open(
     let mut done = Done::default();
     if let [Action::Forward(face)] = strategies.actions[..] {
         strategies.actions.pop();
-        send(pending, now, upstream, face, &mut done, out);
+        done.note(send(pending, now, upstream, face, out));
         return (done, false);
     }
     let ended = run_several(pending, strategies, now, upstream, &mut done, out);
@@ -137,7 +175,7 @@ fn run_several(
     let mut actions = std::mem::take(&mut strategies.actions);
     for action in &actions {
         match action {
-            Action::Forward(face) => send(pending, now, upstream, *face, done, out),
+            Action::Forward(face) => done.note(send(pending, now, upstream, *face, out)),
             other => ended |= run_other(pending, strategies, now, upstream, other, done, out),
         }
     }
@@ -159,16 +197,16 @@ fn run_other(
     out: &mut Outbox,
 ) -> bool {
     match *action {
-        Action::Forward(face) => send(pending, now, upstream, face, done, out),
+        Action::Forward(face) => done.note(send(pending, now, upstream, face, out)),
         Action::Probe(face) => {
-            let saved = (upstream.nonce, upstream.written.take());
+            let saved = (upstream.nonce, std::mem::take(&mut upstream.written));
             upstream.nonce = pending.rng.next_u32();
-            send(pending, now, upstream, face, done, out);
+            done.note(send(pending, now, upstream, face, out));
             (upstream.nonce, upstream.written) = saved;
         }
         Action::ForwardNonDiscovery(face) => {
             let saved = std::mem::replace(&mut upstream.non_discovery, true);
-            send(pending, now, upstream, face, done, out);
+            done.note(send(pending, now, upstream, face, out));
             upstream.non_discovery = saved;
         }
         Action::Nack(face, reason) => {
@@ -208,13 +246,13 @@ pub(crate) fn send(
     now: Tick,
     upstream: &mut Upstream<'_>,
     face: FaceId,
-    done: &mut Done,
     out: &mut Outbox,
-) {
-    let Some(to) = emit::may_send_interest(pending, face, upstream.hop_limit) else { return };
+) -> Asked {
+    let Some(to) = emit::may_send_interest(pending, face, upstream.hop_limit) else {
+        return Asked::Not;
+    };
     if upstream.is_new && fairness::is_congested(pending, upstream.ingress, pending.faces.at(to)) {
-        done.congested = true;
-        return;
+        return Asked::Congested;
     }
     let lifetime_ms = upstream.interest.lifetime_or_default().min(pending.config.lifetime_max_ms);
     let slot = upstream.slot;
@@ -222,7 +260,8 @@ pub(crate) fn send(
     let (nonce, expiry) = (upstream.nonce, now.plus_ms(lifetime_ms));
     let mut sent = Sent::Again;
     let mark = if upstream.non_discovery { out_marks::NON_DISCOVERY } else { 0 };
-    match entry.out_record_mut(face) {
+    let known = if entry.outs.is_empty() { None } else { entry.out_record_mut(face) };
+    match known {
         Some(r) => {
             (r.nonce, r.sent, r.expiry, r.nack) = (nonce, now, expiry, None);
             r.marks = r.marks & !out_marks::NON_DISCOVERY | mark;
@@ -241,19 +280,17 @@ pub(crate) fn send(
             });
         }
     }
-    let pit_token =
-        if pending.config.originate_tokens { pending.own_token(slot) } else { Token::new() };
-    let lp = LpOut {
-        pit_token,
+    let own = pending.config.originate_tokens.then(|| pending.own_token(slot));
+    let bytes = upstream.write(out);
+    let lp = || LpOut {
+        pit_token: own.unwrap_or_default(),
         congestion_mark: upstream.congestion_mark,
         incoming_face: upstream.ingress.told(),
         non_discovery: upstream.non_discovery,
         ..LpOut::default()
     };
-    let bytes = upstream.write(out);
     emit::interest(pending, bytes, to, sent, lp, out);
-    done.sent += 1;
-    done.delivered += u32::from(face == FaceId::INTERNAL);
+    if face == FaceId::INTERNAL { Asked::Management } else { Asked::Upstream }
 }
 
 /// The outgoing Nack pipeline: needs an in-record, which it consumes.

@@ -3,12 +3,12 @@
 //! Drops: no_route, no_eligible_next_hop, strategy_rejected, next_hop_face_invalid, congestion.
 //! Counters: none of its own.
 
-use super::act::{self, Done, Upstream};
+use super::act::{self, Asked, Done, Upstream};
+use super::finalize;
 use super::incoming::Incoming;
-use super::{finalize, is_localhop, is_localhost};
 use crate::Verdict;
 use crate::stage::{Pending, RouteStage, Strategies, Target};
-use crate::strategy::{Ctx, Refusal, Strategy};
+use crate::strategy::{Ctx, Refusal, Strategy, is_eligible};
 use onym_link::Outbox;
 use onym_tables::hash::NameHashes;
 use onym_tables::{FaceId, Tick};
@@ -34,8 +34,6 @@ pub(crate) fn ask<R: RouteStage>(
         entry: pending.pit.entry_mut(slot),
         next_hops,
         fib_prefix,
-        is_localhop: is_localhop(name),
-        is_localhost: is_localhost(name),
         faces: &pending.faces,
         measurements: &mut strategies.measurements,
         key: &pending.key,
@@ -56,36 +54,102 @@ pub(crate) fn interest<R: RouteStage>(
     incoming: &Incoming<'_>,
     out: &mut Outbox,
 ) -> Verdict {
-    let mut upstream = Upstream::new(incoming, slot);
     if let Some(face) = incoming.next_hop {
-        // The application chose, or it is a trace request for this node: no strategy, no scope
-        // check.
-        let face = FaceId::of_told(face);
-        if pending.faces.get(face).is_none() {
-            return Verdict::NextHopFaceInvalid;
-        }
-        let mut done = Done::default();
-        act::send(pending, now, &mut upstream, face, &mut done, out);
-        return verdict(&done, false);
+        return by_choice(pending, now, slot, incoming, FaceId::of_told(face), out);
     }
     let is_first = pending.pit.entry(slot).outs.is_empty();
+    let first = is_first.then(|| first_hop(pending, strategies, routes, slot, incoming)).flatten();
+    let Some(face) = first else {
+        return by_strategy(pending, strategies, routes, now, slot, incoming, out);
+    };
+    let mut upstream = Upstream::new(incoming, slot);
+    upstream.is_new = true;
+    match act::send(pending, now, &mut upstream, face, out) {
+        Asked::Congested => congested(pending, now, slot, incoming, out),
+        asked => asked.verdict(),
+    }
+}
+
+/// The application chose, or it is a trace request for this node: no strategy, no scope check.
+#[inline(never)]
+fn by_choice(
+    pending: &mut Pending,
+    now: Tick,
+    slot: u32,
+    incoming: &Incoming<'_>,
+    face: FaceId,
+    out: &mut Outbox,
+) -> Verdict {
+    if pending.faces.get(face).is_none() {
+        return Verdict::NextHopFaceInvalid;
+    }
+    let mut upstream = Upstream::new(incoming, slot);
+    act::send(pending, now, &mut upstream, face, out).verdict()
+}
+
+/// The strategy says where.
+#[inline(never)]
+fn by_strategy<R: RouteStage>(
+    pending: &mut Pending,
+    strategies: &mut Strategies,
+    routes: &R,
+    now: Tick,
+    slot: u32,
+    incoming: &Incoming<'_>,
+    out: &mut Outbox,
+) -> Verdict {
+    let is_first = pending.pit.entry(slot).outs.is_empty();
+    let mut upstream = Upstream::new(incoming, slot);
     upstream.is_new = is_first;
-    let ingress = incoming.ingress;
-    let by_hint = incoming.hint != 0;
-    let target = Target { interest: incoming.interest, hashes: incoming.hashes, by_hint };
+    let target = incoming.target();
     ask(pending, strategies, routes, now, slot, &target, |strategy, ctx| {
-        strategy.after_receive_interest(ctx, ingress);
+        strategy.after_receive_interest(ctx, incoming.packet.face);
     });
     let (done, ended) = act::run_open(pending, strategies, now, &mut upstream, out);
     if done.congested && done.sent == 0 {
-        act::nack(pending, slot, incoming.interest, ingress, NackReason::CONGESTION, out);
-        finalize::run(pending, now, slot);
-        return Verdict::Congestion;
+        return congested(pending, now, slot, incoming, out);
     }
     if ended {
         finalize::run(pending, now, slot);
     }
     verdict(&done, !is_first)
+}
+
+/// No upstream takes more.
+#[cold]
+fn congested(
+    pending: &mut Pending,
+    now: Tick,
+    slot: u32,
+    incoming: &Incoming<'_>,
+    out: &mut Outbox,
+) -> Verdict {
+    act::nack(pending, slot, incoming.interest, incoming.packet.face, NackReason::CONGESTION, out);
+    finalize::run(pending, now, slot);
+    Verdict::Congestion
+}
+
+/// Where a new Interest goes, where its strategy sends it to the first eligible next hop and there is one.
+#[inline(always)]
+fn first_hop<R: RouteStage>(
+    pending: &Pending,
+    strategies: &Strategies,
+    routes: &R,
+    slot: u32,
+    incoming: &Incoming<'_>,
+) -> Option<FaceId> {
+    let target = incoming.target();
+    let name = target.interest.name.value();
+    if !strategies.choices.effective(target.hashes, name).1.takes_first {
+        return None;
+    }
+    let (_, next_hops) = routes.next_hops(&pending.key, &target, slot);
+    for hop in next_hops {
+        if is_eligible(&pending.faces, name, incoming.packet.face, hop.face) {
+            return Some(hop.face);
+        }
+    }
+    None
 }
 
 fn verdict(done: &Done, is_pending: bool) -> Verdict {

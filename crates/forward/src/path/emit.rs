@@ -2,10 +2,10 @@
 //! Not sent, and counted: face_gone, out_hop_limit, out_scope.
 //! Counters: asked, sent, unsent; out_interests, out_data, out_nacks, out_hop_limit_zero per face.
 
-use crate::Unsent;
-use crate::faces::FaceSlot;
+use crate::faces::{FaceSlot, Faces};
 use crate::path::scope::is_localhost;
 use crate::stage::Pending;
+use crate::{Counters, Unsent};
 use onym_link::{LpOut, Outbox, Outgoing, PacketKind, Payload, Transmit};
 use onym_tables::FaceId;
 use onym_tables::pit::Token;
@@ -20,25 +20,10 @@ pub(crate) enum Sent {
     Again,
 }
 
-/// How far a name may travel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// It is under `/localhost`: to programs of this host.
-    Host,
-    Anywhere,
-}
-
-impl Reach {
-    #[inline(always)]
-    pub(crate) fn of(name: &[u8]) -> Self {
-        if is_localhost(name) { Self::Host } else { Self::Anywhere }
-    }
-}
-
 #[cold]
-fn unsent(pending: &mut Pending, kind: PacketKind, reason: Unsent) -> bool {
-    pending.counters.asked[kind as usize] += 1;
-    pending.counters.unsent[reason as usize] += 1;
+fn unsent(counters: &mut Counters, kind: PacketKind, reason: Unsent) -> bool {
+    counters.asked[kind as usize] += 1;
+    counters.unsent[reason as usize] += 1;
     false
 }
 
@@ -50,13 +35,13 @@ pub(crate) fn may_send_interest(
     hop_limit: Option<u8>,
 ) -> Option<FaceSlot> {
     let Some(slot) = pending.faces.slot(face) else {
-        unsent(pending, PacketKind::Interest, Unsent::FaceGone);
+        unsent(&mut pending.counters, PacketKind::Interest, Unsent::FaceGone);
         return None;
     };
     let to = pending.faces.at_mut(slot);
     if hop_limit == Some(0) && !to.is_local() {
         to.counters.out_hop_limit_zero += 1;
-        unsent(pending, PacketKind::Interest, Unsent::OutHopLimit);
+        unsent(&mut pending.counters, PacketKind::Interest, Unsent::OutHopLimit);
         return None;
     }
     Some(slot)
@@ -76,21 +61,21 @@ pub(crate) fn nack_point_to_point(
         return false;
     }
     let lp = LpOut { pit_token: token, nack: Some(reason), ..LpOut::default() };
-    nack(pending, interest, nonce, face, lp, out)
+    nack(pending, interest, nonce, face, || lp, out)
 }
 
 #[inline(always)]
 fn push(
-    pending: &mut Pending,
+    counters: &mut Counters,
     kind: PacketKind,
     face: FaceId,
     bytes: Payload,
-    lp: LpOut,
+    lp: impl FnOnce() -> LpOut,
     out: &mut Outbox,
 ) {
-    pending.counters.asked[kind as usize] += 1;
-    pending.counters.sent[kind as usize] += 1;
-    out.items.push(Transmit { face, what: Outgoing::Pull(kind, lp), bytes });
+    counters.asked[kind as usize] += 1;
+    counters.sent[kind as usize] += 1;
+    out.push_with(move || Transmit { face, what: Outgoing::Pull(kind, lp()), bytes });
 }
 
 /// Sends an Interest by the face that [`may_send_interest`] found.
@@ -100,34 +85,34 @@ pub(crate) fn interest(
     bytes: Payload,
     to: FaceSlot,
     sent: Sent,
-    lp: LpOut,
+    lp: impl FnOnce() -> LpOut,
     out: &mut Outbox,
 ) {
     let to = pending.faces.at_mut(to);
     to.counters.out_interests += 1;
     to.load.out_pending += u32::from(sent == Sent::First);
     let face = to.id;
-    push(pending, PacketKind::Interest, face, bytes, lp, out);
+    push(&mut pending.counters, PacketKind::Interest, face, bytes, lp, out);
 }
 
-/// Sends a Data, unless its scope ends here.
+/// Sends a Data of this name (its value), unless its scope ends here.
 #[inline(always)]
 pub(crate) fn data(
-    pending: &mut Pending,
+    faces: &mut Faces,
+    counters: &mut Counters,
     bytes: Payload,
-    face: FaceId,
-    reach: Reach,
-    lp: LpOut,
+    to: FaceSlot,
+    name: &[u8],
+    lp: impl FnOnce() -> LpOut,
     out: &mut Outbox,
 ) -> bool {
-    let Some(to) = pending.faces.get_mut(face) else {
-        return unsent(pending, PacketKind::Data, Unsent::FaceGone);
-    };
-    if reach == Reach::Host && !to.is_local() {
-        return unsent(pending, PacketKind::Data, Unsent::OutScope);
+    let to = faces.at_mut(to);
+    if !to.is_local() && is_localhost(name) {
+        return unsent(counters, PacketKind::Data, Unsent::OutScope);
     }
     to.counters.out_data += 1;
-    push(pending, PacketKind::Data, face, bytes, lp, out);
+    let face = to.id;
+    push(counters, PacketKind::Data, face, bytes, lp, out);
     true
 }
 
@@ -137,15 +122,15 @@ fn nack(
     interest: &Interest<'_>,
     nonce: u32,
     face: FaceId,
-    lp: LpOut,
+    lp: impl FnOnce() -> LpOut,
     out: &mut Outbox,
 ) -> bool {
     let Some(to) = pending.faces.get_mut(face) else {
-        return unsent(pending, PacketKind::Nack, Unsent::FaceGone);
+        return unsent(&mut pending.counters, PacketKind::Nack, Unsent::FaceGone);
     };
     to.counters.out_nacks += 1;
     let bytes =
         out.write(|arena| interest.write_forwarded(arena, nonce.to_be_bytes(), None, Hint::Keep));
-    push(pending, PacketKind::Nack, face, Payload::Arena(bytes), lp, out);
+    push(&mut pending.counters, PacketKind::Nack, face, Payload::Arena(bytes), lp, out);
     true
 }

@@ -37,6 +37,7 @@ fn end_noted(pending: &mut Pending, slot: u32, noted: Noted) {
 }
 
 /// Ends what is still pending of the entry.
+#[inline(never)]
 fn give_up(pending: &mut Pending, now: Tick, slot: u32) {
     bury(pending, now, slot, None);
     while let Some(record) = pending.pit.entry_mut(slot).ins.pop() {

@@ -1,8 +1,8 @@
 //! An Interest on its way through the pipelines.
 
-use crate::faces::FaceInfo;
+use crate::faces::FaceSlot;
+use crate::stage::Target;
 use onym_link::Packet;
-use onym_tables::FaceId;
 use onym_tables::hash::NameHashes;
 use onym_tables::pit::Key;
 use onym_wire::interest::Interest;
@@ -13,8 +13,8 @@ use std::num::NonZeroU64;
 pub(crate) struct Incoming<'a> {
     pub(crate) packet: &'a Packet,
     pub(crate) interest: &'a Interest<'a>,
-    pub(crate) ingress: FaceId,
-    pub(crate) info: FaceInfo,
+    /// Where that face is.
+    pub(crate) from: FaceSlot,
     pub(crate) hashes: &'a NameHashes,
     pub(crate) nonce: u32,
     /// The HopLimit to send it with.
@@ -26,6 +26,12 @@ pub(crate) struct Incoming<'a> {
 }
 
 impl<'a> Incoming<'a> {
+    /// What routes are looked up for.
+    #[inline(always)]
+    pub(crate) fn target(&self) -> Target<'a> {
+        Target { interest: self.interest, hashes: self.hashes, by_hint: self.hint != 0 }
+    }
+
     pub(crate) fn key(&self) -> Key<'a> {
         Key {
             can_be_prefix: self.interest.can_be_prefix,

@@ -16,7 +16,7 @@ pub(crate) fn run<R: RouteStage, C: CacheStage>(
     now: Tick,
     out: &mut Outbox,
 ) {
-    let Forwarder { pending, strategies, routes, cache } = fw;
+    let Forwarder { pending, strategies, routes, cache, .. } = fw;
     cache.handle_timeout(now);
     fairness::tick(pending, now);
     for _ in 0..TIMERS_MAX {

@@ -2,15 +2,15 @@
 
 use onym_link::Packet;
 use onym_tables::cs::Demand;
-use onym_wire::data::Data;
+use onym_wire::data::DataHead;
 
 /// A Data that may be kept.
 #[derive(Debug)]
 pub struct Arrival<'a> {
     /// The packet.
     pub packet: &'a Packet,
-    /// Its view.
-    pub data: &'a Data<'a>,
+    /// Its name and freshness.
+    pub data: &'a DataHead<'a>,
     /// Hash of its name.
     pub hash: u64,
     /// Whether a pending Interest asked for it.

@@ -6,11 +6,18 @@ use onym_frame::Buf;
 use onym_tables::cs::{Body, ContentStore, Demand, Inserted, Query};
 use onym_tables::hash::NameHashes;
 use onym_tables::{HashKey, Tick};
-use onym_wire::data::Data;
+use onym_wire::data::{Data, DataHead};
 use onym_wire::interest::Interest;
 
 /// What the path asks of a cache.
 pub trait CacheStage {
+    /// Whether a query by exactly the name with this hash may find something; otherwise it needs not be
+    /// made.
+    #[inline(always)]
+    fn may_have(&self, _hash: u64) -> bool {
+        true
+    }
+
     /// The cached Data for `query`.
     fn find(&mut self, now: Tick, query: &Query<'_>) -> Option<Body<'_>>;
 
@@ -66,6 +73,11 @@ pub struct Cache {
 }
 
 impl CacheStage for Cache {
+    #[inline(always)]
+    fn may_have(&self, hash: u64) -> bool {
+        self.store.may_have(hash)
+    }
+
     #[inline(always)]
     fn find(&mut self, now: Tick, query: &Query<'_>) -> Option<Body<'_>> {
         if self.offers.is_some() {
@@ -127,13 +139,13 @@ impl CacheStage for Cache {
         {
             return Inserted::Refused;
         }
-        let name = data.name.value();
-        let (bytes, fresh_ms) = (&packet.bytes, data.freshness_ms);
+        let DataHead { name, freshness_ms: fresh_ms } = *data;
+        let bytes = &packet.bytes;
         let demand = match &mut self.offers {
-            Some(offers) => offers.came(&Came { bytes, data, hash, fresh_ms, demand }),
+            Some(offers) => offers.came(&Came { bytes, name, hash, fresh_ms, demand }),
             None => demand,
         };
-        self.store.insert(now, bytes, name, hash, fresh_ms, demand)
+        self.store.insert(now, bytes, name.value(), hash, fresh_ms, demand)
     }
 }
 
@@ -152,16 +164,16 @@ impl Cache {
         }
         let Ok(data) = Data::parse(&held.bytes) else { return };
         if self.store.config().admit {
-            let name = data.name.value();
+            let name = data.name;
             // It was as fresh as it is when it came.
             let aged_ms = now.0.saturating_sub(held.since.0) / 1_000_000;
             let fresh_ms = data.freshness_ms.saturating_sub(aged_ms);
             let (bytes, hash, demand) = (&held.bytes, held.hash, held.demand);
             let demand = match &mut self.offers {
-                Some(offers) => offers.came(&Came { bytes, data: &data, hash, fresh_ms, demand }),
+                Some(offers) => offers.came(&Came { bytes, name, hash, fresh_ms, demand }),
                 None => demand,
             };
-            self.store.insert(now, bytes, name, hash, fresh_ms, demand);
+            self.store.insert(now, bytes, name.value(), hash, fresh_ms, demand);
         }
     }
 
@@ -217,6 +229,11 @@ pub fn query_alone<'a>(key: &HashKey, interest: &Interest<'a>) -> Query<'a> {
 pub struct NoCache;
 
 impl CacheStage for NoCache {
+    #[inline(always)]
+    fn may_have(&self, _hash: u64) -> bool {
+        false
+    }
+
     fn find(&mut self, _: Tick, _: &Query<'_>) -> Option<Body<'_>> {
         None
     }

@@ -5,7 +5,7 @@ use crate::path::scope::{is_localhop, is_localhost};
 use onym_frame::Buf;
 use onym_tables::cs::Demand;
 use onym_wire::data::Data;
-use onym_wire::name::Name;
+use onym_wire::name::{Name, NameRef};
 use std::collections::VecDeque;
 
 /// Data that wait to be handed over, at most; one more is left out.
@@ -38,7 +38,7 @@ pub struct OfferCounts {
 /// A Data that comes into the store.
 pub(super) struct Came<'a> {
     pub(super) bytes: &'a Buf,
-    pub(super) data: &'a Data<'a>,
+    pub(super) name: NameRef<'a>,
     pub(super) hash: u64,
     pub(super) fresh_ms: u64,
     pub(super) demand: Demand,
@@ -73,7 +73,7 @@ impl Offers {
         if came.demand == Demand::Unsolicited {
             return came.demand;
         }
-        let name = came.data.name;
+        let name = came.name;
         let is_chosen = self.prefixes.iter().any(|prefix| prefix.as_ref().is_prefix_of(name))
             || self.seen.as_mut().is_some_and(|seen| seen.again(came.hash));
         if !is_chosen {
@@ -194,7 +194,7 @@ mod tests {
     fn comes(offers: &mut Offers, uri: &str, hash: u64, demand: Demand) -> Demand {
         let bytes = wire(uri);
         let data = Data::parse(&bytes).unwrap();
-        offers.came(&Came { bytes: &bytes, data: &data, hash, fresh_ms: 7, demand })
+        offers.came(&Came { bytes: &bytes, name: data.name, hash, fresh_ms: 7, demand })
     }
 
     /// Law: what comes under a prefix is offered at once, other Data when they come again, and what

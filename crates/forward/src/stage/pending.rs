@@ -44,10 +44,14 @@ pub struct Pending {
     /// Room used again for each packet.
     pub(crate) matched: Vec<u32>,
     pub(crate) told: Vec<FaceId>,
+    /// Milliseconds that Data must stay fresh, so that no Nonce sent to the one upstream need be kept.
+    pub(crate) lasting_ms: u64,
     /// What is known of packets that come next.
     pub(crate) ahead: Ahead,
-    /// Absent while a packet uses it.
-    pub(crate) hashes: Option<Box<NameHashes>>,
+}
+
+const fn lasting_ms(spreads: bool, dead_nonce_lifetime_ms: u64) -> u64 {
+    if spreads { u64::MAX } else { dead_nonce_lifetime_ms }
 }
 
 /// A pending Interest with those that wait for it.
@@ -88,9 +92,15 @@ impl Pending {
             matched: Vec::new(),
             told: Vec::new(),
             ahead: Ahead::default(),
-            hashes: None,
+            lasting_ms: lasting_ms(config.spreads, config.dead_nonce_lifetime_ms),
             config,
         }
+    }
+
+    /// Whether one upstream may send an Interest to several, from now on.
+    pub(crate) fn set_spreads(&mut self, on: bool) {
+        self.config.spreads = on;
+        self.lasting_ms = lasting_ms(on, self.config.dead_nonce_lifetime_ms);
     }
 
     /// The token by which Data finds the entry in `slot` again.

@@ -5,10 +5,9 @@ use crate::faces::FaceInfo;
 use crate::path::scope::is_localhost;
 use onym_link::LpIn;
 use onym_tables::HashKey;
-use onym_wire::data::Data;
 use onym_wire::interest::{ForwardingHint, Interest};
 use onym_wire::mgmt::Scope;
-use onym_wire::name::Name;
+use onym_wire::name::{Name, NameRef};
 
 /// Which link-layer fields an Interest from such a face may have.
 ///
@@ -49,8 +48,8 @@ pub fn data_fields(lp: &LpIn) -> Result<(), Verdict> {
 /// # Errors
 /// scope.
 #[inline(always)]
-pub fn data(data: &Data<'_>, info: FaceInfo) -> Result<(), Verdict> {
-    scope(data.name.value(), info)
+pub fn data(name: NameRef<'_>, info: FaceInfo) -> Result<(), Verdict> {
+    scope(name.value(), info)
 }
 
 #[inline(always)]

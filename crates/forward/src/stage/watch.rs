@@ -179,7 +179,10 @@ mod tests {
         let packet =
             Packet { face: FaceId(300), bytes: Buf::copy_from(&wire), lp: LpIn::default() };
         let data = Data::parse(&wire).unwrap();
-        watch.takes(now, &Arrival { packet: &packet, data: &data, hash, demand: Demand::Asked })
+        watch.takes(
+            now,
+            &Arrival { packet: &packet, data: &data.into(), hash, demand: Demand::Asked },
+        )
     }
 
     fn rule(prefix: &str, sample: f64, id: u16) -> WatchRule {

@@ -81,6 +81,10 @@ impl Strategy for BestRoute {
         }
     }
 
+    fn takes_first(&self) -> bool {
+        !self.by_flow
+    }
+
     fn after_receive_nack(&self, ctx: &mut Ctx<'_>, _face: FaceId, _reason: NackReason) {
         ctx.merge_nacks();
     }

@@ -25,6 +25,7 @@ pub use retx::{Retx, RetxInfo, Suppression};
 pub use self_learning::SelfLearning;
 
 use crate::faces::{Face, Faces};
+use crate::path::{is_localhop, is_localhost};
 use onym_frame::Buf;
 use onym_tables::fib::NextHop;
 use onym_tables::measurements::Measurements;
@@ -122,10 +123,6 @@ pub struct Ctx<'a> {
     pub next_hops: &'a [NextHop],
     /// That prefix (of the name, or of the forwarding hint that was chosen); empty for none.
     pub fib_prefix: Prefix<'a>,
-    /// Whether the name is in `/localhop`.
-    pub is_localhop: bool,
-    /// Whether the name is in `/localhost`.
-    pub is_localhost: bool,
     /// The faces.
     pub faces: &'a Faces,
     /// What strategies know of prefixes.
@@ -136,6 +133,22 @@ pub struct Ctx<'a> {
     pub rng: &'a mut Rng,
     /// What is to be done; push in order.
     pub actions: &'a mut Vec<Action>,
+}
+
+/// Whether an Interest of this name (its value) from `ingress` may go to `face`.
+#[inline(always)]
+pub(crate) fn is_eligible(faces: &Faces, name: &[u8], ingress: FaceId, face: FaceId) -> bool {
+    let Some(to) = faces.get(face) else { return false };
+    if face == ingress && to.info.link != LinkType::AdHoc {
+        return false;
+    }
+    to.is_local() || is_within_scope(faces, name, ingress)
+}
+
+/// Whether an Interest of this name from `ingress` may leave this host.
+fn is_within_scope(faces: &Faces, name: &[u8], ingress: FaceId) -> bool {
+    // /localhop from another node stays here.
+    !is_localhost(name) && (!is_localhop(name) || faces.get(ingress).is_none_or(Face::is_local))
 }
 
 impl Ctx<'_> {
@@ -150,22 +163,7 @@ impl Ctx<'_> {
     #[inline(always)]
     #[must_use]
     pub fn is_eligible(&self, ingress: FaceId, face: FaceId) -> bool {
-        let Some(to) = self.faces.get(face) else { return false };
-        if face == ingress && to.info.link != LinkType::AdHoc {
-            return false;
-        }
-        self.is_within_scope(ingress, to)
-    }
-
-    fn is_within_scope(&self, ingress: FaceId, to: &Face) -> bool {
-        if to.is_local() {
-            return true;
-        }
-        if self.is_localhost {
-            return false;
-        }
-        // /localhop from another node stays here.
-        !self.is_localhop || self.faces.get(ingress).is_none_or(Face::is_local)
+        is_eligible(self.faces, self.name, ingress, face)
     }
 
     /// Next hops that an Interest from `ingress` may take, lowest cost first.
@@ -227,6 +225,13 @@ pub struct DataIn<'a> {
 pub trait Strategy: fmt::Debug + Send {
     /// An Interest came from `ingress`, was not answered from the cache and has its in-record.
     fn after_receive_interest(&self, ctx: &mut Ctx<'_>, ingress: FaceId);
+
+    /// Whether an Interest that was sent nowhere yet goes to the first eligible next hop, where there is
+    /// one, and nothing else is done: then the strategy is not asked about it. Asked once, when it is
+    /// chosen.
+    fn takes_first(&self) -> bool {
+        false
+    }
 
     /// Whether [`Strategy::before_satisfy`] does anything; asked once, when it is chosen.
     fn minds_data(&self) -> bool {

@@ -73,8 +73,6 @@ impl Bench {
             entry: &mut self.entry,
             next_hops: &self.hops,
             fib_prefix,
-            is_localhop: false,
-            is_localhost: false,
             faces: &self.faces,
             measurements: &mut self.measurements,
             key: &self.key,

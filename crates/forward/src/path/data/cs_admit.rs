@@ -6,7 +6,7 @@ use crate::stage::{Arrival, CacheStage, Pending};
 use onym_link::Packet;
 use onym_tables::Tick;
 use onym_tables::cs::{Demand, Inserted};
-use onym_wire::data::Data;
+use onym_wire::data::DataHead;
 use onym_wire::mgmt::Scope;
 
 #[inline(always)]
@@ -14,7 +14,7 @@ pub(super) fn run<C: CacheStage>(
     cache: &mut C,
     now: Tick,
     packet: &Packet,
-    data: &Data<'_>,
+    data: &DataHead<'_>,
     hash: u64,
 ) {
     cache.admit(now, &Arrival { packet, data, hash, demand: Demand::Asked });
@@ -27,7 +27,7 @@ pub(super) fn unsolicited<C: CacheStage>(
     cache: &mut C,
     now: Tick,
     packet: &Packet,
-    data: &Data<'_>,
+    data: &DataHead<'_>,
     hash: u64,
 ) -> Verdict {
     let scope = pending.faces.get(packet.face).map_or(Scope::NonLocal, |face| face.info.scope);

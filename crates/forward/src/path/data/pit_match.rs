@@ -9,7 +9,7 @@
 use crate::stage::Pending;
 use onym_link::Packet;
 use onym_tables::hash::NameHashes;
-use onym_wire::data::Data;
+use onym_wire::data::DataHead;
 
 /// What the token of a Data says.
 #[derive(Debug, Clone, Copy)]
@@ -39,14 +39,14 @@ pub(super) fn told(pending: &Pending, packet: &Packet) -> Told {
 /// An entry that a Data satisfies and no other one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Only {
-    slot: u32,
+    pub(super) slot: u32,
     /// Hash of its name, which is that of the Data.
-    hash: u64,
+    pub(super) hash: u64,
 }
 
 /// The entry that the token names, where the Data satisfies it and no other.
 #[inline(always)]
-pub(super) fn only(pending: &Pending, told: Told, data: &Data<'_>) -> Option<Only> {
+pub(super) fn only(pending: &Pending, told: Told, data: &DataHead<'_>) -> Option<Only> {
     let Told::Entry(slot) = told else { return None };
     let hash = pending.pit.only_match(slot, data.name.value())?;
     Some(Only { slot, hash })
@@ -60,14 +60,9 @@ pub(super) fn only_named(pending: &Pending, told: Told) -> Option<Only> {
     Some(Only { slot, hash })
 }
 
-#[inline(always)]
-pub(super) fn run(pending: &mut Pending, told: Told, only: Option<Only>, data: &Data<'_>) -> u64 {
+/// Finds all entries by the name. Returns its hash.
+pub(super) fn run(pending: &mut Pending, told: Told, packet: &Packet, data: &DataHead<'_>) -> u64 {
     pending.matched.clear();
-    if let Some(Only { slot, hash }) = only {
-        pending.pit.prefetch(hash);
-        pending.matched.push(slot);
-        return hash;
-    }
     match told {
         Told::Nothing | Told::Entry(_) => {}
         Told::Foreign => pending.counters.foreign_tokens += 1,
@@ -80,7 +75,7 @@ pub(super) fn run(pending: &mut Pending, told: Told, only: Option<Only>, data: &
         &pending.key,
         name,
         &hashes,
-        || *digest.get_or_insert_with(|| onym_crypto::digest::implicit_digest(data.wire)),
+        || *digest.get_or_insert_with(|| onym_crypto::digest::implicit_digest(&packet.bytes)),
         &mut pending.matched,
     );
     hashes.whole

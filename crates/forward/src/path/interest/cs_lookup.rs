@@ -4,8 +4,7 @@
 
 use super::Incoming;
 use crate::fairness;
-use crate::path::emit::{self, Reach};
-use crate::path::finalize;
+use crate::path::{emit, finalize};
 use crate::stage::{CacheStage, Pending, query};
 use onym_link::{LpOut, Outbox, Payload};
 use onym_tables::cs::Body;
@@ -17,7 +16,7 @@ use onym_wire::data::Data;
 fn charge<C: CacheStage>(pending: &mut Pending, cache: &mut C, incoming: &Incoming<'_>) {
     if incoming.interest.can_be_prefix {
         let steps = cache.take_steps();
-        fairness::charge_steps(pending, incoming.ingress, steps);
+        fairness::charge_steps(pending, incoming.packet.face, steps);
     }
 }
 
@@ -30,7 +29,13 @@ pub(super) fn run<C: CacheStage>(
     left_over: Option<u32>,
     out: &mut Outbox,
 ) -> bool {
-    let Some(body) = cache.find(now, &query(incoming.interest, incoming.hashes)) else {
+    let Incoming { interest, hashes, .. } = *incoming;
+    let found = if interest.can_be_prefix || cache.may_have(hashes.undigested) {
+        cache.find(now, &query(interest, hashes))
+    } else {
+        None
+    };
+    let Some(body) = found else {
         pending.counters.cs_misses += 1;
         charge(pending, cache, incoming);
         return false;
@@ -39,7 +44,7 @@ pub(super) fn run<C: CacheStage>(
         Body::Small(bytes) => out.copy(bytes),
         Body::Shared(buf) => Payload::Shared(buf.clone()),
     };
-    let freshness = left_over.map(|_| Data::parse(body.bytes()).map_or(0, |d| d.freshness_ms));
+    let freshness = left_over.map(|_| freshness_ms(body.bytes()));
     pending.counters.cs_hits += 1;
     charge(pending, cache, incoming);
     if let (Some(slot), Some(freshness)) = (left_over, freshness) {
@@ -48,12 +53,18 @@ pub(super) fn run<C: CacheStage>(
         entry.freshness_ms = u32::try_from(freshness).unwrap_or(u32::MAX);
         finalize::run(pending, now, slot);
     }
-    let lp = LpOut {
+    let lp = || LpOut {
         pit_token: incoming.packet.lp.pit_token.clone(),
         incoming_face: FaceId::CONTENT_STORE.told(),
         ..LpOut::default()
     };
-    let reach = Reach::of(incoming.interest.name.value());
-    emit::data(pending, bytes, incoming.ingress, reach, lp, out);
+    let name = incoming.interest.name.value();
+    let Pending { faces, counters, .. } = pending;
+    emit::data(faces, counters, bytes, incoming.from, name, lp, out);
     true
+}
+
+#[cold]
+fn freshness_ms(data: &[u8]) -> u64 {
+    Data::parse(data).map_or(0, |data| data.freshness_ms)
 }

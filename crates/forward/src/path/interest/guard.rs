@@ -4,7 +4,7 @@
 
 use super::Incoming;
 use crate::Verdict;
-use crate::faces::FaceInfo;
+use crate::faces::{FaceInfo, FaceSlot};
 use crate::stage::Pending;
 use crate::stage::rules;
 use onym_link::{LpIn, Packet};
@@ -15,15 +15,26 @@ use onym_wire::interest::Interest;
 use onym_wire::trace;
 use std::num::NonZeroU64;
 
+/// The face that an Interest came from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ingress {
+    from: FaceSlot,
+    pub(super) info: FaceInfo,
+}
+
 /// What the face and the link-layer fields allow.
 #[inline(always)]
-pub(super) fn link_fields(pending: &mut Pending, packet: &Packet) -> Result<FaceInfo, Verdict> {
-    let face = pending.faces.get_mut(packet.face).ok_or(Verdict::IngressGone)?;
+pub(super) fn link_fields(pending: &mut Pending, packet: &Packet) -> Result<Ingress, Verdict> {
+    let from = pending.faces.slot(packet.face).ok_or(Verdict::IngressGone)?;
+    let face = pending.faces.at_mut(from);
     face.counters.in_interests += 1;
     let info = face.info;
     match rules::interest_fields(&packet.lp, info) {
-        Ok(()) => Ok(info),
-        Err(verdict) => with_context(pending, packet, info).ok_or(verdict),
+        Ok(()) => Ok(Ingress { from, info }),
+        Err(verdict) => match with_context(pending, packet, info) {
+            Some(info) => Ok(Ingress { from, info }),
+            None => Err(verdict),
+        },
     }
 }
 
@@ -75,10 +86,11 @@ pub(super) fn incoming<'a>(
     pending: &mut Pending,
     now: Tick,
     packet: &'a Packet,
-    info: FaceInfo,
+    ingress: Ingress,
     interest: &'a Interest<'a>,
     hashes: &'a NameHashes,
 ) -> Incoming<'a> {
+    let Ingress { from, info } = ingress;
     let hop_limit = match interest.hop_limit {
         Some(limit) => Some(limit.saturating_sub(pending.config.hop)),
         None => Some(pending.config.default_hop_limit).filter(|limit| *limit > 0),
@@ -90,8 +102,7 @@ pub(super) fn incoming<'a>(
     Incoming {
         packet,
         interest,
-        ingress: packet.face,
-        info,
+        from,
         hashes,
         nonce: interest.nonce.map_or_else(|| pending.rng.next_u32(), u32::from_be_bytes),
         hop_limit,

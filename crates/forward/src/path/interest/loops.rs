@@ -6,19 +6,18 @@ use super::Incoming;
 use crate::Verdict;
 use crate::path::emit;
 use crate::stage::{Pending, Strategies};
-use crate::strategy::Entry;
 use onym_link::Outbox;
 use onym_wire::lp::NackReason;
 use onym_wire::mgmt::LinkType;
 
 /// Whether the Nonce is one that this entry knows from elsewhere. On a point-to-point face the
 /// same Nonce from the same downstream is a retransmission; on others any match is a loop.
-pub(super) fn is_duplicate(entry: &Entry, incoming: &Incoming<'_>) -> bool {
-    let nonce = incoming.nonce;
-    let point_to_point = incoming.info.link == LinkType::PointToPoint;
+pub(super) fn is_duplicate(pending: &Pending, slot: u32, incoming: &Incoming<'_>) -> bool {
+    let (entry, nonce) = (pending.pit.entry(slot), incoming.nonce);
+    let point_to_point = pending.faces.at(incoming.from).info.link == LinkType::PointToPoint;
     // Its own Nonce is also upstream then, which says nothing.
-    let again =
-        point_to_point && entry.ins.iter().any(|r| r.nonce == nonce && r.face == incoming.ingress);
+    let again = point_to_point
+        && entry.ins.iter().any(|r| r.nonce == nonce && r.face == incoming.packet.face);
     !again
         && (entry.ins.iter().any(|r| r.nonce == nonce)
             || entry.outs.iter().any(|r| r.nonce == nonce))
@@ -46,7 +45,7 @@ pub(super) fn nack(
     reason: NackReason,
     out: &mut Outbox,
 ) {
-    let (face, token) = (incoming.ingress, incoming.packet.lp.pit_token.clone());
+    let (face, token) = (incoming.packet.face, incoming.packet.lp.pit_token.clone());
     let (interest, nonce) = (incoming.interest, incoming.nonce);
     emit::nack_point_to_point(pending, interest, nonce, face, token, reason, out);
 }
