@@ -171,10 +171,12 @@ impl<'a> Head<'a> {
     /// Makes all that there is the value of an element.
     #[inline(always)]
     fn wrap(&mut self, typ: u8) {
-        let [.., high, low] = (self.len() + self.behind).to_be_bytes();
-        match (high, low) {
-            (0, 0..=252) => self.put([typ, low]),
-            _ => self.put([typ, 253, high, low]),
+        let len = self.len() + self.behind;
+        let [.., high, low] = len.to_be_bytes();
+        if len <= 252 {
+            self.put([typ, low]);
+        } else {
+            self.put([typ, 253, high, low]);
         }
     }
 

@@ -6,6 +6,7 @@ use onym_forward::Verdict;
 use onym_frame::Buf;
 use onym_link::{Outgoing, Packet, PacketKind};
 use onym_tables::Tick;
+use onym_tables::pit::TOKEN_LEN;
 use onym_watch::{End, Faces, Outcome, Span, Spans, Wait};
 use onym_wire::lp::TraceContext;
 
@@ -16,7 +17,8 @@ impl Shard {
     }
 
     /// The forwarder decided about an Interest that is to be recorded, whose copies are in the outbox from
-    /// `first` on: they carry our span on. Whether it is recorded.
+    /// `first` on: they carry our span on. `token` is that of the entry in which it waits. Whether it is
+    /// recorded.
     pub(super) fn record(
         &mut self,
         now: Tick,
@@ -24,6 +26,7 @@ impl Shard {
         name: Option<&[u8]>,
         verdict: Verdict,
         first: usize,
+        token: Option<[u8; TOKEN_LEN]>,
     ) -> bool {
         let Some(name) = name.filter(|name| !is_management(name)) else { return false };
         let came = packet.lp.prefix_announcement.as_deref().and_then(TraceContext::parse);
@@ -41,20 +44,22 @@ impl Shard {
             outcome: Outcome { word: verdict.label(), is_drop: verdict.is_drop() },
             end: End::Decided,
         };
-        let wait = self.wait(packet, verdict, first);
+        let wait = token.and_then(|token| self.wait(packet, verdict, token));
         if let Some(spans) = self.spans() {
             spans.decided(span, wait);
         }
         true
     }
 
-    /// What an Interest waits for that ended so, and whose copies are in the outbox from `first` on.
-    fn wait(&self, packet: &Packet, verdict: Verdict, first: usize) -> Option<Wait> {
+    /// What an Interest waits for that ended so, in the entry of this token.
+    fn wait(&self, packet: &Packet, verdict: Verdict, token: [u8; TOKEN_LEN]) -> Option<Wait> {
         let waits = matches!(
             verdict,
             Verdict::Forwarded | Verdict::Aggregated | Verdict::Suppressed | Verdict::Delivered
         );
-        let token = waits.then(|| self.token_of(packet, first)).flatten()?;
+        if !waits {
+            return None;
+        }
         let (due, can_be_prefix) = self.fw.waits_until(&token, packet.face)?;
         Some(Wait { token, due, can_be_prefix })
     }

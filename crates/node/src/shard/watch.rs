@@ -115,10 +115,12 @@ impl Shard {
         glance: Glance,
         verdict: Verdict,
     ) {
-        let drawn = glance.drawn.unwrap_or_default();
-        let is_of_use = drawn.stands_for > 0 || packet.kind() == PacketKind::Interest;
-        if is_of_use || self.fw.has_met() {
+        let Look { is_recorded, stands_for } = glance.drawn.unwrap_or_default();
+        let is_recorded = is_recorded || packet.lp.prefix_announcement.is_some();
+        if self.fw.has_met() || is_recorded && packet.kind() == PacketKind::Interest {
             self.show_taken(now, packet, glance, verdict);
+        } else if stands_for > 0 {
+            self.count_sample(now, packet, glance, verdict);
         }
         self.settle_draw();
     }
@@ -170,10 +172,12 @@ impl Shard {
         // What captures want the forwarder meets.
         let shows = has_met && self.watch.as_ref().is_some_and(|watch| watch.may_show(named));
         if kind == PacketKind::Interest {
-            let is_recorded = (is_recorded || packet.lp.prefix_announcement.is_some())
-                && self.record(now, packet, name, verdict, glance.first);
-            let is_looked_out_for = (shows || is_recorded) && verdict != Verdict::CsHit;
-            if is_looked_out_for && let Some(token) = self.token_of(packet, glance.first) {
+            let is_to_record = is_recorded || packet.lp.prefix_announcement.is_some();
+            let waits = (shows || is_to_record) && verdict != Verdict::CsHit;
+            let token = waits.then(|| self.token_of(packet, glance.first)).flatten();
+            let is_recorded =
+                is_to_record && self.record(now, packet, name, verdict, glance.first, token);
+            if let Some(token) = token.filter(|_| shows || is_recorded) {
                 self.fw.look_out_for(&token);
             }
         } else {
@@ -182,29 +186,33 @@ impl Shard {
         if shows {
             self.look_at(glance.first);
         }
-        let Some(watch) = self.watch.as_mut().filter(|_| shows || stands_for > 0) else { return };
-        let outcome = Outcome { word: verdict.label(), is_drop: verdict.is_drop() };
-        if name.is_some_and(is_management) {
-            return;
-        }
-        if shows {
+        if shows
+            && !name.is_some_and(is_management)
+            && let Some(watch) = &mut self.watch
+        {
+            let outcome = Outcome { word: verdict.label(), is_drop: verdict.is_drop() };
             watch.show(&Seen::received(now, packet, name, outcome));
         }
-        if stands_for > 0
-            && let Some(name) = name
-        {
-            let asked = glance.asked.filter(|_| verdict == Verdict::Satisfied);
-            watch.count(&Sample {
-                at: now,
-                stands_for,
-                name,
-                is_interest: kind == PacketKind::Interest,
-                is_hit: verdict == Verdict::CsHit,
-                is_drop: outcome.is_drop,
-                data: data_since(&self.out, glance.first),
-                round_trip: asked.map(|asked| (packet.face, now.since(asked))),
-            });
+        if stands_for > 0 {
+            self.count_sample(now, packet, glance, verdict);
         }
+    }
+
+    /// Counts a packet that was drawn as a sample of the traffic.
+    fn count_sample(&mut self, now: Tick, packet: &Packet, glance: Glance, verdict: Verdict) {
+        let name = name_of(&packet.bytes).filter(|name| !is_management(name));
+        let (Some(watch), Some(name)) = (&mut self.watch, name) else { return };
+        let asked = glance.asked.filter(|_| verdict == Verdict::Satisfied);
+        watch.count(&Sample {
+            at: now,
+            stands_for: glance.drawn.unwrap_or_default().stands_for,
+            name,
+            is_interest: packet.kind() == PacketKind::Interest,
+            is_hit: verdict == Verdict::CsHit,
+            is_drop: verdict.is_drop(),
+            data: data_since(&self.out, glance.first),
+            round_trip: asked.map(|asked| (packet.face, now.since(asked))),
+        });
     }
 
     /// The copies in the outbox, from `first` on, are of a packet that viewers may want.

@@ -140,7 +140,12 @@ impl Post {
         let room = HELD_MAX.saturating_sub(self.held.len());
         add(&self.exported.lost, spans.len().saturating_sub(room));
         spans.truncate(room);
-        self.held.extend(spans);
+        if self.held.is_empty() {
+            // Nothing is moved.
+            self.held = spans.into();
+        } else {
+            self.held.extend(spans);
+        }
     }
 
     /// Posts what is held, unless the collector is left alone.

@@ -5,8 +5,10 @@ use onym_engine::Clock;
 use onym_tables::Tick;
 use onym_watch::{End, Span};
 use onym_wire::name::NameRef;
+use onym_wire::tlv::tlv_len;
 use serde_json::Value;
 use std::fmt;
+use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Octets of a span in JSON, about.
@@ -43,7 +45,8 @@ pub(super) fn body<'a>(
     spans: impl ExactSizeIterator<Item = &'a Span>,
     moment: Moment,
 ) -> Vec<u8> {
-    let mut out = Json(Vec::with_capacity(SPAN_LEN * (spans.len() + 1)));
+    let text = Vec::with_capacity(SPAN_LEN * (spans.len() + 1));
+    let mut out = Json { text, names: Names::default() };
     out.raw(concat!(
         r#"{"resourceSpans":[{"resource":{"attributes":["#,
         r#"{"key":"service.name","value":{"stringValue":"onym"}},"#,
@@ -58,7 +61,7 @@ pub(super) fn body<'a>(
         out.span(span, moment);
     }
     out.raw("]}]}]}");
-    out.0
+    out.text
 }
 
 /// How many spans of a request the collector says that it did not take.
@@ -85,19 +88,35 @@ pub(super) fn end_word(span: &Span) -> &'static str {
 }
 
 /// Text of JSON that grows: few long pieces, since each costs as much as some tens of octets.
-struct Json(Vec<u8>);
+#[derive(Default)]
+struct Json<'a> {
+    text: Vec<u8>,
+    names: Names<'a>,
+}
 
-impl fmt::Write for Json {
+/// What names have in common with the one before, and where that is written already: those of a moment
+/// often differ in their last components only.
+#[derive(Default)]
+struct Names<'a> {
+    /// VALUE of the name that was written last.
+    last: &'a [u8],
+    /// Its first octets, whole components, which the one before it had, too.
+    shared: usize,
+    /// Their URI in the text.
+    written: Range<usize>,
+}
+
+impl fmt::Write for Json<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.raw(text);
         Ok(())
     }
 }
 
-impl Json {
+impl<'a> Json<'a> {
     #[inline]
     fn raw(&mut self, text: &str) {
-        self.0.extend_from_slice(text.as_bytes());
+        self.text.extend_from_slice(text.as_bytes());
     }
 
     /// The digits of a number; one of 64 bits is a string in this JSON.
@@ -112,20 +131,20 @@ impl Json {
             self.raw(&rest[..at]);
             self.raw("\\u00");
             let [high, low] = [rest.as_bytes()[at] >> 4, rest.as_bytes()[at] & 15];
-            self.0.extend([high, low].map(|n| if n < 10 { b'0' + n } else { b'a' + n - 10 }));
+            self.text.extend([high, low].map(|n| if n < 10 { b'0' + n } else { b'a' + n - 10 }));
             rest = &rest[at + 1..];
         }
         self.raw(rest);
         self.raw("\"");
     }
 
-    fn span(&mut self, span: &Span, moment: Moment) {
-        self.0.extend_from_slice(&head(span));
+    fn span(&mut self, span: &'a Span, moment: Moment) {
+        self.text.extend_from_slice(&head(span));
         self.number(moment.unix_ns(span.began));
         self.raw(r#"","endTimeUnixNano":""#);
         self.number(moment.unix_ns(span.ended));
         self.raw(r#"","attributes":[{"key":"ndn.name","value":{"stringValue":""#);
-        self.name(span);
+        self.name(&span.name);
         self.raw(r#""}},{"key":"onym.face.in","value":{"intValue":""#);
         self.number(span.from.0.into());
         self.raw(r#""}},{"key":"onym.faces.out","value":{"arrayValue":{"values":["#);
@@ -153,20 +172,46 @@ impl Json {
         }
         if let Some(parent) = span.parent {
             self.raw(r#"},"parentSpanId":""#);
-            self.0.extend_from_slice(&hex(parent));
+            self.text.extend_from_slice(&hex(parent));
             self.raw(r#""}"#);
         } else {
             self.raw("}}");
         }
     }
 
-    /// The name of the Interest of a span: a URI has nothing that JSON would escape.
-    fn name(&mut self, span: &Span) {
-        if let Ok(name) = NameRef::parse_value(&span.name) {
+    /// The URI of a name: it has nothing that JSON would escape.
+    fn name(&mut self, name: &'a [u8]) {
+        let Names { last, shared, written } = &self.names;
+        if *shared > 0 && name.starts_with(&last[..*shared]) {
+            self.text.extend_from_within(written.clone());
+        } else {
+            let shared = components_of_both(last, name);
+            let start = self.text.len();
+            if shared > 0 {
+                self.uri(&name[..shared]);
+            }
+            (self.names.shared, self.names.written) = (shared, start..self.text.len());
+        }
+        self.names.last = name;
+        match &name[self.names.shared..] {
+            [] if !name.is_empty() => {}
+            rest => self.uri(rest),
+        }
+    }
+
+    fn uri(&mut self, name: &[u8]) {
+        if let Ok(name) = NameRef::parse_value(name) {
             // It takes everything.
             let _ = name.write_uri(self);
         }
     }
+}
+
+/// Octets of the first components that two names have, by their VALUES.
+fn components_of_both(one: &[u8], other: &[u8]) -> usize {
+    let components = |name| NameRef::parse_value(name).ok().into_iter().flatten();
+    let both = components(one).zip(components(other));
+    both.take_while(|(a, b)| a == b).map(|(a, _)| tlv_len(a.typ.into(), a.value.len())).sum()
 }
 
 /// What stands before the digits of a trace, of a span, and of the time when that began. Its kind is 2, of
@@ -221,14 +266,15 @@ fn failure(span: &Span) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use onym_wire::name::Name;
 
     /// Law: whatever a text holds, what is written is JSON that means it.
     #[test]
     fn a_text_is_read_as_it_was_written() {
         for text in ["", "/a/%20b", "say \"no\"\\", "\u{0}\n\u{1f}é\u{10ffff}"] {
-            let mut json = Json(Vec::new());
+            let mut json = Json::default();
             json.quoted(text);
-            assert_eq!(serde_json::from_slice::<String>(&json.0).unwrap(), text);
+            assert_eq!(serde_json::from_slice::<String>(&json.text).unwrap(), text);
         }
     }
 
@@ -236,10 +282,26 @@ mod tests {
     #[test]
     fn numbers_have_their_digits() {
         for number in [0, 9, 10, 0xfedc_ba98_7654_3210, u64::MAX] {
-            let mut json = Json(Vec::new());
-            json.0.extend(hex(number));
+            let mut json = Json::default();
+            json.text.extend(hex(number));
             json.number(number);
-            assert_eq!(json.0, format!("{number:016x}{number}").into_bytes());
+            assert_eq!(json.text, format!("{number:016x}{number}").into_bytes());
+        }
+    }
+
+    /// Law: a name is written as its URI, whatever names were written before it.
+    #[test]
+    fn names_are_their_uris_whatever_they_share() {
+        let uris = ["/a", "/a/b", "/a/b", "/", "/a/b/v=1/seg=0", "/a/b/v=1/seg=1", "/ab/seg=1"];
+        let names = uris.map(|uri| uri.parse::<Name>().unwrap());
+        for order in [[0, 1, 2, 3, 4, 5, 6], [6, 5, 4, 4, 5, 4, 0], [3, 1, 4, 0, 2, 6, 5]] {
+            let mut json = Json::default();
+            for n in order {
+                json.name(names[n].as_ref().value());
+                json.raw(" ");
+            }
+            let written = String::from_utf8(json.text).unwrap();
+            assert_eq!(written.trim_end(), order.map(|n| uris[n]).join(" "));
         }
     }
 
