@@ -3,13 +3,14 @@
 set -e
 # As soon as it is on the disk.
 kept() { i=0; until nnet-test fetch $1 $2 500 > /tmp/said 2>&1; do sleep 0.1; i=$((i+1)); [ $i -lt 100 ] || { cat /tmp/said; exit 1; }; done; }
+# A provider that is ready: the words of the one before are gone first.
+serve() { rm -f /tmp/ready; nnet-test serve "$@" > /tmp/ready & pid=$!; i=0; until grep -qs ready /tmp/ready; do sleep 0.1; i=$((i+1)); [ $i -lt 200 ] || exit 1; done; }
 insmod /nnet.ko $LOAD
 nnet-test ctl route /stored 1
 nnet-test ctl cs 4
 nnet_store /tmp/store 16 > /tmp/storing & store=$!
 until grep -q ready /tmp/storing; do sleep 0.1; done
-nnet-test serve /stored 60 500 3600000 > /tmp/ready & pid=$!
-until grep -q ready /tmp/ready; do sleep 0.1; done
+serve /stored 60 500 3600000
 nnet-test fetch /stored 60 500
 wait $pid
 # The provider is gone, four are in the kernel, the rest on disk.
@@ -18,8 +19,7 @@ awk '$1 == "store" && $2 == "hit" { hits = $3 } END { exit !(hits >= 50) }' /pro
 # MustBeFresh is answered with what is fresh only.
 nnet-test probe /stored
 nnet-test ctl route /stale 1
-nnet-test serve /stale 20 500 0 > /tmp/ready & pid=$!
-until grep -q ready /tmp/ready; do sleep 0.1; done
+serve /stale 20 500 0
 nnet-test fetch /stale 20 500
 wait $pid
 kept /stale 20
@@ -44,8 +44,7 @@ hits() { awk '$1 == "store" && $2 == "hit" { print $3 }' /proc/net/nnet/stats; }
 keep
 if onym cs keep /tmp/other --kernel 2> /tmp/said; then echo "two stores"; exit 1; fi
 grep -q 'another store' /tmp/said || { cat /tmp/said; exit 1; }
-nnet-test serve /kept 60 500 > /tmp/ready & pid=$!
-until grep -q ready /tmp/ready; do sleep 0.1; done
+serve /kept 60 500
 nnet-test fetch /kept 60 500
 wait $pid
 kept /kept 60
