@@ -6,7 +6,7 @@
 //! a full store each exchange evicts a packet.
 
 use crate::report::{Report, median};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 use onym_forward::{Config, FaceInfo, Forwarder, Verdict};
 use onym_frame::Buf;
@@ -148,6 +148,9 @@ struct Core {
     next: u32,
     /// The number of each pending name, and our token for it.
     pending: VecDeque<(u32, Token)>,
+    /// Data that came, and those of them that satisfied an Interest.
+    answered: u64,
+    satisfied: u64,
 }
 
 impl Core {
@@ -168,7 +171,8 @@ impl Core {
         });
         let (out, now, rng) = (Outbox::default(), Tick::from_ms(1), Rng::new(1));
         let pending = VecDeque::new();
-        let mut core = Self { sizes, names, fw, out, now, rng, next: 0, pending };
+        let (next, answered, satisfied) = (0, 0, 0);
+        let mut core = Self { sizes, names, fw, out, now, rng, next, pending, answered, satisfied };
         core.fw.face_add(DOWN, FaceInfo::point_to_point());
         core.fw.face_add(UP, FaceInfo::point_to_point());
         for n in 0..sizes.routes {
@@ -211,8 +215,9 @@ impl Core {
             self.now = self.now + TURN_TIME;
             let ending = (self.pending.len() + TURN).saturating_sub(most);
             let tokens = self.pending.drain(..ending.min(self.pending.len()));
-            let came = |(bytes, (_, token))| packet(UP, bytes, token);
-            let came: Vec<Packet> = answers.by_ref().zip(tokens).map(came).collect();
+            let came = |((_, token), bytes)| packet(UP, bytes, token);
+            // An answer is taken for a token that is there only.
+            let came: Vec<Packet> = tokens.zip(answers.by_ref()).map(came).collect();
             let (numbers, up): (Vec<u32>, Vec<Packet>) =
                 asked.by_ref().take(TURN).map(|(n, b)| (n, packet(DOWN, b, Token::new()))).unzip();
             let began = thread_cpu_time();
@@ -227,8 +232,10 @@ impl Core {
                 self.pending.push_back((n, token));
                 self.out.clear();
             }
+            self.answered += came.len() as u64;
             for packet in came {
-                self.fw.receive(self.now, packet, &mut self.out);
+                let verdict = self.fw.receive(self.now, packet, &mut self.out);
+                self.satisfied += u64::from(verdict == Verdict::Satisfied);
                 self.out.clear();
             }
             self.fw.handle_timeout(self.now, &mut self.out);
@@ -245,7 +252,18 @@ impl Core {
         for _ in 0..blocks {
             self.block(&mut turns)?;
         }
+        self.check()?;
         Ok(turns.all / f64::from(blocks * BLOCK))
+    }
+
+    /// Whether exchanges were what they are meant to be. Of names at random some come twice, and wait
+    /// once.
+    fn check(&self) -> Result<()> {
+        let Self { answered, satisfied, .. } = self;
+        ensure!(satisfied * 100 >= answered * 99, "{satisfied} of {answered} Data satisfied");
+        let pending = self.fw.pit_len();
+        ensure!(pending <= self.sizes.pending as usize + TURN, "{pending} are pending");
+        Ok(())
     }
 
     /// Exchanges as before; of a thousand Interests one has CanBePrefix, half of these MustBeFresh,
@@ -273,6 +291,7 @@ impl Core {
                 count += 1;
             }
         }
+        self.check()?;
         let each = (plain.all + asked.all) / f64::from(exchanges.div_ceil(BLOCK) * BLOCK);
         Ok([each, asked.all / f64::from(count.max(1)), asked.worst])
     }
