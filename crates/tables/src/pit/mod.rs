@@ -12,7 +12,7 @@ mod tests;
 mod token;
 
 pub use entry::{Entry, InRecord, Noted, OutRecord};
-pub use prefixes::{LONG, MARK_WORDS, Prefixes, mark_of};
+pub use prefixes::{ENDS, LONG, MARK_WORDS, Prefixes, has_end, mark_of};
 pub use token::{SLOTS_MAX, TOKEN_LEN, TOKEN_LEN_MAX, Token, TokenCodec, TokenTooLong};
 
 use crate::hash::{HashKey, NameHashes, component_count};
@@ -272,7 +272,7 @@ impl<I: Default> Pit<I> {
     /// Whether a CanBePrefix entry exists.
     #[must_use]
     pub fn has_prefix_entries(&self) -> bool {
-        self.prefixes.lengths() != 0
+        self.prefixes.summary() != 0
     }
 
     /// What CanBePrefix entries wait for.
@@ -355,9 +355,10 @@ impl<I: Default> Pit<I> {
             head => self.link_behind(head, slot),
         }
         if key.can_be_prefix {
-            let components = component_count(&key.name[..key.undigested_len]);
+            let name = &key.name[..key.undigested_len];
+            let components = component_count(name);
             self.slots[slot as usize].components = u16::try_from(components).unwrap_or(u16::MAX);
-            self.prefixes.count(components, key.hash, 1);
+            self.prefixes.count(name, components, key.hash, 1);
         }
         Ok(slot)
     }
@@ -436,6 +437,11 @@ impl<I: Default> Pit<I> {
         self.wheel.cancel(slot * 2 + 1);
         let s = &mut self.slots[slot as usize];
         debug_assert!(s.live);
+        if s.can_be_prefix {
+            let at = s.name_at as usize;
+            let name = &s.interest[at..at + s.undigested_len as usize];
+            self.prefixes.count(name, s.components as usize, s.hash, -1);
+        }
         s.live = false;
         s.generation = s.generation.wrapping_add(1);
         self.octets -= s.interest.len();
@@ -446,7 +452,6 @@ impl<I: Default> Pit<I> {
         }
         s.entry.reset();
         let (hash, prev, next) = (s.hash, s.prev, s.next);
-        let (can_be_prefix, components) = (s.can_be_prefix, s.components as usize);
         if next != NONE {
             self.slots[next as usize].prev = prev;
         }
@@ -456,9 +461,6 @@ impl<I: Default> Pit<I> {
             }
             (NONE, next) => self.index.replace(hash, slot, next),
             (prev, next) => self.slots[prev as usize].next = next,
-        }
-        if can_be_prefix {
-            self.prefixes.count(components, hash, -1);
         }
         self.free.push(slot);
     }
@@ -470,7 +472,7 @@ impl<I: Default> Pit<I> {
     }
 
     /// Whether Data named `data_name` can only satisfy the entry in `slot`: it is exactly its
-    /// name, no other entry has that name, and no CanBePrefix entry exists. Then its hash is
+    /// name, no other entry has that name, and no CanBePrefix entry may wait for it. Then its hash is
     /// returned, and the Data needs not be hashed.
     #[inline]
     #[must_use]
@@ -485,8 +487,7 @@ impl<I: Default> Pit<I> {
         let s = &self.slots[slot as usize];
         let alone = s.prev == NONE && s.next == NONE && s.name_len == s.undigested_len;
         // The entry itself may be a CanBePrefix one.
-        let discovery = self.has_prefix_entries();
-        (alone && !discovery).then_some(s.hash)
+        (alone && !self.prefixes.may_be(self.name(slot))).then_some(s.hash)
     }
 
     /// Pushes the slots of all entries that Data of this name satisfies. `hashes` must cover

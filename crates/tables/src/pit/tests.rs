@@ -1,4 +1,5 @@
 use super::*;
+use crate::Rng;
 use onym_wire::data::{Data, DataBuilder, matches};
 use onym_wire::interest::{Interest, InterestBuilder};
 use onym_wire::name::{Component, Name};
@@ -137,6 +138,7 @@ proptest! {
                         expected.contains(slot) && Interest::parse(&wire).unwrap().can_be_prefix
                     });
                     prop_assert!(may_wait || !waits);
+                    prop_assert!(prefixes.may_be(value) || !waits);
                     for slot in pit.iter().collect::<Vec<_>>() {
                         if let Some(hash) = pit.only_match(slot, value) {
                             prop_assert_eq!(&found, &vec![slot]);
@@ -149,6 +151,50 @@ proptest! {
             prop_assert_eq!(pit.has_prefix_entries(), model.keys().any(|a| a.can_be_prefix));
         }
     }
+}
+
+/// Law: however many prefixes wait, come and go, no name that one of them is a prefix of is missed;
+/// while few wait, other names are told apart.
+#[test]
+fn a_prefix_that_waits_is_found_by_its_end_among_many() {
+    let (mut pit, mut rng) = (Pit::<u8>::new(100), Rng::new(5));
+    // Prefixes of prefixes, some that end alike, and four that wait twice.
+    let path = |n: u8| match n / 8 {
+        0 => vec![n],
+        1 => vec![n - 8, n % 3],
+        2 => vec![1, n - 16, 2],
+        _ => vec![n - 24],
+    };
+    let prefixes: Vec<Vec<u8>> = (0..28).map(path).collect();
+    let mut slots: Vec<Option<u32>> = vec![None; prefixes.len()];
+    let (mut told_apart, mut most) = (0, 0);
+    for step in 0..2000 {
+        let at = usize::try_from(rng.below(prefixes.len() as u64)).unwrap();
+        // More and more of them, then fewer.
+        if step / 200 % 2 == 0 {
+            let hint = at as u64;
+            let asked = Asked { can_be_prefix: true, hint, ..plain(&prefixes[at]) };
+            let slot = slots[at].get_or_insert_with(|| put(&mut pit, &asked).unwrap());
+            assert_eq!(pit.name(*slot), name(&prefixes[at]).value());
+        } else if let Some(slot) = slots[at].take() {
+            pit.erase(slot);
+        }
+        most = most.max(slots.iter().flatten().count());
+        for prefix in &prefixes {
+            let path: Vec<u8> = prefix.iter().copied().chain([9, 9]).collect();
+            let under = name(&path);
+            let waits = slots
+                .iter()
+                .zip(&prefixes)
+                .any(|(slot, prefix)| slot.is_some() && path.starts_with(prefix));
+            let may_be = pit.prefixes_mut().may_be(under.value());
+            assert!(may_be || !waits, "{path:?}");
+            told_apart += u32::from(!may_be);
+        }
+    }
+    assert!(most > 2 * ENDS && told_apart > 1000, "{most} {told_apart}");
+    slots.into_iter().flatten().for_each(|slot| pit.erase(slot));
+    assert_eq!(pit.prefixes_mut().summary(), 0);
 }
 
 fn plain(path: &[u8]) -> Asked {
