@@ -41,18 +41,9 @@ impl Deferred {
         state < FOR_ONE || state == NONE
     }
 
-    /// Makes a place for `slot`.
-    #[inline(always)]
-    pub(super) fn cover(&mut self, slot: u32) {
-        if slot as usize >= self.order.bases.len() {
-            self.order.cover(slot, ABSENT);
-        }
-    }
-
     /// Has `slot` wait in this group, unless it does or stands in the order.
     #[inline(always)]
     pub(super) fn note(&mut self, slot: u32, number: u32) {
-        self.cover(slot);
         if self.state(slot) == ABSENT {
             self.waiting.add(&mut self.order.bases, slot, number);
         }
@@ -92,7 +83,6 @@ impl Deferred {
     /// Puts `to`, which has the same name and is in neither, where `slot` is.
     #[cold]
     pub(super) fn replace(&mut self, slot: u32, to: u32) {
-        self.cover(to);
         match self.state(slot) {
             ABSENT => {}
             FOR_ONE..ABSENT => {
@@ -131,7 +121,6 @@ impl Deferred {
         number: u32,
         name_of: impl Fn(u32) -> &'a [u8],
     ) -> u32 {
-        self.cover(slot);
         let number = number as usize;
         if number >= self.last.len() {
             self.last.resize(number + 1, NONE);

@@ -477,6 +477,7 @@ impl ContentStore {
         let id = u32::try_from(self.slots.len()).expect("invariant: fewer than 2^32 packets");
         room::push(&mut self.slots, Slot::default());
         room::match_free(&self.slots, &mut self.free);
+        self.orders.add_place();
         if self.slots.len() == REGROUP_AT {
             self.regroup();
         }

@@ -88,12 +88,9 @@ impl Order {
         }
     }
 
-    /// Makes places for all slots up to `slot`; `tower` says that nobody stands there.
-    #[cold]
-    pub(super) fn cover(&mut self, slot: u32, tower: u32) {
-        while slot as usize >= self.bases.len() {
-            room::push(&mut self.bases, Base { left: NONE, right: NONE, tower });
-        }
+    /// Makes the place of the next slot; `tower` says that nobody stands there.
+    pub(super) fn add_place(&mut self, tower: u32) {
+        room::push(&mut self.bases, Base { left: NONE, right: NONE, tower });
     }
 
     /// Puts `slot`, which has a place, behind `left` (`NONE`: in front of all).

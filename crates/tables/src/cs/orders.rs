@@ -33,6 +33,13 @@ impl Orders {
         }
     }
 
+    /// Makes the places of the next slot in both orders: who asks for one of them first does not make
+    /// a large store's at once.
+    pub(super) fn add_place(&mut self) {
+        self.canonical.order.add_place(ABSENT);
+        self.fresh.order.add_place(ABSENT);
+    }
+
     #[inline(always)]
     fn waits_for_both(&self, slot: u32) -> bool {
         (FOR_BOTH..ABSENT).contains(&self.canonical.state(slot))
@@ -42,7 +49,6 @@ impl Orders {
     #[inline(always)]
     pub(super) fn note(&mut self, slot: u32, mark: u64, of: Of) {
         let Self { canonical, both, .. } = self;
-        canonical.cover(slot);
         let number = both.group(mark);
         let list = match of {
             Of::All => &mut canonical.waiting,
@@ -75,7 +81,6 @@ impl Orders {
     pub(super) fn replace(&mut self, slot: u32, to: u32) {
         if self.waits_for_both(slot) {
             let Self { canonical, both, .. } = self;
-            canonical.cover(to);
             let number = both.take(&mut canonical.order.bases, slot);
             both.add(&mut canonical.order.bases, to, number);
         } else {
