@@ -8,10 +8,11 @@ use onym_client::FetchOptions;
 use onym_client::blocking::Client;
 use onym_client::serve::{Object, ServeOptions};
 use onym_client::window::WindowLaw;
+use onym_wire::name::Name;
 use serde::{Deserialize, Serialize};
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The name of the file.
 pub const NAME: &str = "/onym/bench/file";
@@ -22,6 +23,9 @@ pub struct ServeArgs {
     /// Unix socket of the node.
     #[arg(long)]
     pub node: PathBuf,
+    /// Name of the file.
+    #[arg(long, default_value = NAME)]
+    pub name: Name,
     /// Octets of the file.
     #[arg(long, default_value_t = 100_000_000)]
     pub octets: usize,
@@ -39,13 +43,27 @@ pub struct GetArgs {
     /// Unix socket of the node.
     #[arg(long)]
     pub node: PathBuf,
+    /// Name of the file.
+    #[arg(long, default_value = NAME)]
+    pub name: Name,
     /// Segments in flight, always; without it the default congestion control.
     #[arg(long)]
     pub window: Option<u32>,
+    /// Milliseconds for which nothing is read, again and again: after each [`STALL_EVERY`] octets.
+    #[arg(long, default_value_t = 0)]
+    pub stall_ms: u64,
+    /// Tell how many octets came until when, all [`SAMPLE_EVERY`].
+    #[arg(long)]
+    pub samples: bool,
     /// Core to run on.
     #[arg(long)]
     pub core: Option<usize>,
 }
+
+/// Octets between two stalls of a reader.
+pub const STALL_EVERY: u64 = 5_000_000;
+/// Time between two samples.
+pub const SAMPLE_EVERY: Duration = Duration::from_millis(20);
 
 /// What a fetch measured.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -60,6 +78,9 @@ pub struct GetResult {
     pub retransmitted: u64,
     /// Data that came with a congestion mark.
     pub marks: u64,
+    /// Seconds since the Unix epoch, and octets of content until then, in order.
+    #[serde(default)]
+    pub samples: Vec<(f64, u64)>,
 }
 
 /// Serves.
@@ -70,16 +91,56 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
     if let Some(core) = args.core {
         onym_sys::thread::pin_to_core(core)?;
     }
-    let mut object = Object::new(NAME.parse()?, vec![0; args.octets], ServeOptions::new(1))?;
+    let mut object = Object::new(args.name.clone(), vec![0; args.octets], ServeOptions::new(1))?;
     object.sign_ahead()?;
     let mut client = Client::over(connect_unix(&args.node)?);
-    client.respond(NAME.parse()?, Box::new(object))?;
+    client.respond(args.name.clone(), Box::new(object))?;
     if !args.no_register {
-        register(&mut client, NAME)?;
+        register(&mut client, &args.name)?;
     }
     println!("serving");
     client.run(Duration::from_secs(3600), &mut || false, &mut |_| {})?;
     Ok(())
+}
+
+/// Where what was fetched goes: nowhere, now and then late.
+#[derive(Debug)]
+struct Reader {
+    octets: u64,
+    stall: Duration,
+    stall_at: u64,
+    is_sampled: bool,
+    sampled: Instant,
+    samples: Vec<(f64, u64)>,
+}
+
+impl Reader {
+    fn new(args: &GetArgs) -> Self {
+        let stall = Duration::from_millis(args.stall_ms);
+        let (stall_at, sampled) = (STALL_EVERY, Instant::now());
+        let (octets, is_sampled, samples) = (0, args.samples, Vec::new());
+        Self { octets, stall, stall_at, is_sampled, sampled, samples }
+    }
+}
+
+impl Write for Reader {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.octets += piece.len() as u64;
+        if !self.stall.is_zero() && self.octets >= self.stall_at {
+            self.stall_at = self.octets + STALL_EVERY;
+            std::thread::sleep(self.stall);
+        }
+        if self.is_sampled && self.sampled.elapsed() >= SAMPLE_EVERY {
+            self.sampled = Instant::now();
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.samples.push((now.as_secs_f64(), self.octets));
+        }
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Fetches.
@@ -96,12 +157,14 @@ pub fn get(args: &GetArgs) -> Result<GetResult> {
         options.pipeline.law = WindowLaw::Fixed(window);
     }
     let start = Instant::now();
-    let progress = client.fetch(NAME.parse()?, options, &mut io::sink(), &mut |_| {})?;
+    let mut reader = Reader::new(args);
+    let progress = client.fetch(args.name.clone(), options, &mut reader, &mut |_| {})?;
     Ok(GetResult {
         octets: progress.bytes,
         seconds: start.elapsed().as_secs_f64(),
         sent: progress.counters.sent,
         retransmitted: progress.counters.retransmitted,
         marks: progress.counters.marks,
+        samples: reader.samples,
     })
 }

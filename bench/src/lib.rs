@@ -22,3 +22,4 @@ pub mod signed;
 pub mod store;
 pub mod subject;
 pub mod tables;
+mod veth;

@@ -6,6 +6,7 @@ use onym_client::RouteOptions;
 use onym_client::blocking::Client;
 use onym_client::mgmt;
 use onym_wire::mgmt::ControlParameters;
+use onym_wire::name::Name;
 use std::fs::{self, File};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -138,10 +139,18 @@ impl Subject {
         let mut command = Command::new("taskset");
         command.arg("-c").arg(spec.core.to_string()).arg(program);
         self.arguments(&mut command, spec)?;
-        let log = File::create(spec.file("log"))?;
+        self.spawn(command, spec.socket(), &spec.file("log"))
+    }
+
+    /// Runs `command`, which starts a node, and waits until its Unix `socket` answers.
+    ///
+    /// # Errors
+    /// When it does not, with what it said.
+    pub(crate) fn spawn(self, mut command: Command, socket: PathBuf, said: &Path) -> Result<Node> {
+        let log = File::create(said)?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        let child = command.spawn().context("taskset cannot be run")?;
-        let mut node = Node { child, socket: spec.socket() };
+        let child = command.spawn().with_context(|| format!("{command:?} cannot be run"))?;
+        let mut node = Node { child, socket };
         let start = Instant::now();
         // The relay takes each connection as one of its ends, so it is only looked at.
         while match self {
@@ -149,7 +158,7 @@ impl Subject {
             _ => UnixStream::connect(&node.socket).is_err(),
         } {
             if start.elapsed() > Duration::from_secs(15) || node.child.try_wait()?.is_some() {
-                let said = fs::read_to_string(spec.file("log"))?;
+                let said = fs::read_to_string(said)?;
                 bail!("{} does not open {}:\n{said}", self.name(), node.socket.display());
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -311,7 +320,7 @@ fn ndn_fwd_config(spec: &NodeSpec) -> String {
 ///
 /// # Errors
 /// When the node refuses.
-pub fn register(client: &mut Client, prefix: &str) -> Result<()> {
-    client.register(prefix.parse()?, RouteOptions::default())?;
+pub fn register(client: &mut Client, prefix: &Name) -> Result<()> {
+    client.register(prefix.clone(), RouteOptions::default())?;
     Ok(())
 }

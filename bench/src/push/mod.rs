@@ -11,7 +11,6 @@ mod onym;
 mod relay;
 mod search;
 mod side;
-mod veth;
 
 use crate::part::{Part, rival};
 use crate::report::{Report, human, median};

@@ -1,9 +1,9 @@
 //! The nodes of each subject, in a line.
 
-use super::veth::Namespaces;
 use super::{Link, Way};
 use crate::part::{Part, rival};
 use crate::subject::Subject;
+use crate::veth::Namespaces;
 use anyhow::{Context, Result, ensure};
 use onym_client::ClientOptions;
 use onym_client::blocking::Client;

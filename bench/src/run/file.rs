@@ -4,11 +4,13 @@ use super::exchange::{Topology, start};
 use super::{Run, output, own};
 use crate::file::{GetResult, NAME};
 use crate::report::{human, median};
-use crate::subject::Subject;
-use anyhow::{Context, Result};
+use crate::subject::{Node, Subject};
+use anyhow::{Context, Result, ensure};
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 
+/// Of the file.
+const OCTETS: usize = 100_000_000;
 /// Debian's `net.core.rmem_max`, in octets. Our nodes and the relay ask for exactly this, so that
 /// the socket gets what it would get without privilege on a stock machine, whatever this one allows.
 const STOCK_BUFFER: usize = 212_992;
@@ -81,25 +83,64 @@ fn fetch(
     round: usize,
 ) -> Result<(GetResult, f64)> {
     let nodes = start(context, subject, Topology::Udp, 0, Some(STOCK_BUFFER), round, NAME)?;
-    let core = format!("--core={}", context.args.app_core);
-    let mut serve = own()?;
-    serve.arg("serve").arg("--node").arg(nodes[1].socket()).arg(&core);
-    if subject == Subject::Relay {
-        serve.arg("--no-register");
-    }
-    let mut producer = serve.stdout(Stdio::piped()).spawn()?;
-    let mut line = String::new();
-    let stdout = producer.stdout.take().context("no standard output")?;
-    BufReader::new(stdout).read_line(&mut line)?;
+    let _serving = Serving::start(context, subject, &nodes[1], NAME, OCTETS)?;
+    let mut get = get(context, &nodes[0], NAME, window)?;
+    Ok((output(&mut get)?, cpu(&nodes)?))
+}
+
+/// CPU seconds of these nodes.
+pub(super) fn cpu(nodes: &[Node]) -> Result<f64> {
+    nodes.iter().map(|node| crate::proc::cpu_seconds(node.pid())).sum()
+}
+
+/// What fetches file `name` over `node`, with a fixed window or the default congestion control.
+pub(super) fn get(
+    context: &Run<'_>,
+    node: &Node,
+    name: &str,
+    window: Option<u32>,
+) -> Result<Command> {
     let mut get = own()?;
-    get.arg("get").arg("--node").arg(nodes[0].socket()).arg(&core);
+    get.arg("get").arg("--node").arg(node.socket()).arg(format!("--name={name}"));
+    get.arg(format!("--core={}", context.args.app_core));
     if let Some(window) = window {
         get.arg(format!("--window={window}"));
     }
-    let result = output(&mut get);
-    let _ = producer.kill();
-    let _ = producer.wait();
-    let cpu: Result<Vec<f64>> =
-        nodes.iter().map(|node| crate::proc::cpu_seconds(node.pid())).collect();
-    Ok((result?, cpu?.iter().sum()))
+    Ok(get)
+}
+
+/// A process that serves a file; ended when dropped.
+#[derive(Debug)]
+pub(super) struct Serving(Child);
+
+impl Serving {
+    /// Serves so many octets of `name` over `node`, and is ready for them.
+    pub(super) fn start(
+        context: &Run<'_>,
+        subject: Subject,
+        node: &Node,
+        name: &str,
+        octets: usize,
+    ) -> Result<Self> {
+        let mut serve = own()?;
+        serve.arg("serve").arg("--node").arg(node.socket()).arg(format!("--name={name}"));
+        serve.arg(format!("--octets={octets}"));
+        serve.arg(format!("--core={}", context.args.app_core));
+        if subject == Subject::Relay {
+            serve.arg("--no-register");
+        }
+        let mut serving = Self(serve.stdout(Stdio::piped()).spawn()?);
+        let stdout = serving.0.stdout.take().context("no standard output")?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        ensure!(line == "serving\n", "{name} is not served");
+        Ok(serving)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

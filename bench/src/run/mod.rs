@@ -1,13 +1,17 @@
 //! The comparisons: cases, interleaved rounds, medians.
 
+mod ethernet;
 mod exchange;
 mod fair;
 mod file;
 mod idle;
+mod shards;
+mod share;
+mod stall;
 
 use crate::report::Report;
 use crate::subject::{ALL, Subject};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
@@ -26,10 +30,20 @@ pub enum Bench {
     Quic,
     /// 100 MB over two UDP nodes with the stock receive buffer.
     File,
+    /// The same over Ethernet of 1500 octets, frames cut by the nodes or by IP (root).
+    Ethernet,
+    /// 100 MB over one node to a reader that stalls.
+    Stall,
+    /// Two files over one bottleneck (root).
+    Share,
     /// A victim and an attacker.
     Fair,
     /// A node that does nothing.
     Idle,
+    /// What an exchange costs by what the tables hold, within one thread.
+    Tables,
+    /// Instructions of an exchange by the number of forwarding threads (valgrind).
+    Shards,
 }
 
 /// Runs comparisons.
@@ -108,10 +122,8 @@ pub fn run(args: &RunArgs) -> Result<()> {
     }
     let folder = tempfile::tempdir()?;
     let mut context = Run { args, subjects, report: Report::default(), folder };
-    let all =
-        [Bench::Unix, Bench::Shm, Bench::Udp, Bench::Quic, Bench::File, Bench::Fair, Bench::Idle];
-    for bench in all {
-        if !args.benches.is_empty() && !args.benches.contains(&bench) {
+    for bench in Bench::value_variants() {
+        if !args.benches.is_empty() && !args.benches.contains(bench) {
             continue;
         }
         match bench {
@@ -120,13 +132,39 @@ pub fn run(args: &RunArgs) -> Result<()> {
             Bench::Udp => exchange::run(&mut context, exchange::Topology::Udp)?,
             Bench::Quic => exchange::run(&mut context, exchange::Topology::Quic)?,
             Bench::File => file::run(&mut context)?,
+            Bench::Ethernet => ethernet::run(&mut context)?,
+            Bench::Stall => stall::run(&mut context)?,
+            Bench::Share => share::run(&mut context)?,
             Bench::Fair => fair::run(&mut context)?,
             Bench::Idle => idle::run(&mut context)?,
+            Bench::Tables => tables(&context)?,
+            Bench::Shards => shards::run(&mut context)?,
         }
         context.report.write(&args.json)?;
     }
     println!("\nrows: {}", args.json.display());
     Ok(())
+}
+
+/// Runs `onym-bench tables`, which writes its rows to the same file.
+fn tables(context: &Run<'_>) -> Result<()> {
+    println!("\ntables: CPU time of an exchange by what the tables hold");
+    let mut tables = own()?;
+    tables.arg("tables").arg("--json").arg(&context.args.json);
+    let ended = tables.arg(format!("--rounds={}", context.args.rounds)).status()?;
+    ensure!(ended.success(), "{tables:?} failed");
+    Ok(())
+}
+
+/// What keeps a benchmark from network namespaces, which it needs.
+fn no_namespaces() -> Option<&'static str> {
+    let is_root = rustix::process::geteuid().is_root();
+    let has_ip = Command::new("ip").arg("-V").output().is_ok();
+    match (is_root, has_ip) {
+        (false, _) => Some("network namespaces are root's"),
+        (_, false) => Some("there is no `ip`"),
+        _ => None,
+    }
 }
 
 /// This program again, with other arguments.
