@@ -487,7 +487,14 @@ impl<I: Default> Pit<I> {
         let s = &self.slots[slot as usize];
         let alone = s.prev == NONE && s.next == NONE && s.name_len == s.undigested_len;
         // The entry itself may be a CanBePrefix one.
-        (alone && !self.prefixes.may_be(self.name(slot))).then_some(s.hash)
+        let may_wait = self.has_prefix_entries() && self.may_be_prefix_of(slot);
+        (alone && !may_wait).then_some(s.hash)
+    }
+
+    /// Whether a CanBePrefix entry may wait for the name of the entry in `slot`.
+    #[cold]
+    fn may_be_prefix_of(&self, slot: u32) -> bool {
+        self.prefixes.may_be(self.name(slot))
     }
 
     /// Pushes the slots of all entries that Data of this name satisfies. `hashes` must cover
