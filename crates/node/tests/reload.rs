@@ -35,6 +35,30 @@ fn faces_and_routes_of_the_configuration_come_and_go() {
     assert!(node.faces().unwrap().is_empty());
 }
 
+/// Law: of more routes than the FIB holds some are refused, and the others are there, in every shard;
+/// what is taken out makes room.
+#[test]
+fn of_more_routes_than_the_fib_holds_the_others_are_there() {
+    let face = "[fib]\nroutes_max = 300\n[[face]]\nuri = \"udp4://127.0.0.1:9\"\n";
+    let routes = |from: u32, to: u32| -> String {
+        let route = |n| format!("[[route]]\nprefix = \"/{n}\"\nvia = \"udp4://127.0.0.1:9\"\n");
+        (from..to).map(route).collect()
+    };
+    let config = |from, to| parse(&[face, &routes(from, to)].concat());
+    let node = start(config(0, 700));
+    let entries = || {
+        let shards = node.snapshot().unwrap().shards;
+        shards.iter().map(|shard| shard.fib_entries).collect::<Vec<_>>()
+    };
+    let leads =
+        |prefix: &str| node.explain(prefix).unwrap()["fib_prefix"] == serde_json::json!(prefix);
+    assert_eq!(entries(), [300, 300]);
+    assert!(leads("/0") && leads("/290") && !leads("/699"));
+    node.reload(config(500, 700)).unwrap();
+    assert!(leads("/500") && leads("/699") && !leads("/0"));
+    assert_eq!(entries(), [203, 203]);
+}
+
 /// Law: a route over a face of the configuration that has yet to connect is there as soon as the face is,
 /// at a start and after a reload; one that was taken out meanwhile is not.
 #[test]

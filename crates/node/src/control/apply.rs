@@ -361,6 +361,27 @@ mod tests {
         assert_eq!(work_of(40), [2 * looked_at, 2 * resolved]);
     }
 
+    /// Law: the shards are not asked for each route of a start or a reload, but once for 256 of them.
+    #[test]
+    fn many_routes_are_few_orders() {
+        let mut text = format!("shards = 1\n[[face]]\nuri = \"{}\"\n", uri(0));
+        for n in 0..600 {
+            writeln!(text, "[[route]]\nprefix = \"/{n}\"\nvia = \"{}\"", uri(0)).unwrap();
+        }
+        let mut control = control_of(&text);
+        let (plane, io) = (&mut control.driver.plane, &mut control.io);
+        let mut applier = Applier::new(plane, io);
+        let asked = |what: &mut dyn FnMut()| {
+            let before = work::FIB_ASKED.get();
+            what();
+            work::FIB_ASKED.get() - before
+        };
+        assert_eq!(asked(&mut || applier.faces_and_routes().unwrap()), 3);
+        let none = Config::parse("shards = 1\n", "test").unwrap();
+        let taken_out = asked(&mut || applier.reload(none.clone()).map(drop).unwrap());
+        assert!((3..=4).contains(&taken_out), "{taken_out}");
+    }
+
     /// Law: what a start and a reload do for each link does not grow with their number, nor with that
     /// of faces.
     #[test]

@@ -202,5 +202,7 @@ mod work {
         pub(super) static LOOKED_AT: Cell<usize> = const { Cell::new(0) };
         /// URIs that were brought to their canonical form.
         pub(super) static RESOLVED: Cell<usize> = const { Cell::new(0) };
+        /// Times that the shards were asked to change the FIB.
+        pub(super) static FIB_ASKED: Cell<usize> = const { Cell::new(0) };
     }
 }

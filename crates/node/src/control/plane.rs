@@ -254,8 +254,7 @@ impl Plane {
             None => {}
             Some(Asked::Config) => match result {
                 Ok(face) => {
-                    let now = self.clock.now();
-                    self.routes.arrived(&self.shards, &self.faces, now, face);
+                    self.routes.arrived(&self.shards, &self.faces, face);
                 }
                 Err(error) => {
                     tracing::error!(?error, "a face of the configuration was not created")
@@ -429,8 +428,7 @@ impl Plane {
 
     /// Registers the routes of the configuration whose faces exist.
     pub(super) fn apply_routes(&mut self) {
-        let now = self.clock.now();
-        self.routes.apply(&self.shards, &self.faces, now, &self.settings.config);
+        self.routes.apply(&self.shards, &self.faces, &self.settings.config);
     }
 
     // ----- faces shown

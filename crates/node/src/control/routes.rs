@@ -7,7 +7,7 @@ use crate::config::{Config, StaticRoute, gone};
 use crate::mgmt::host::{RouteSpec, TableError};
 use crate::mgmt::{Policy, Privilege, is_reserved, remaining_ms};
 use crate::rib::{COST_PREFIX_ANNOUNCEMENT, ORIGIN_PREFIX_ANNOUNCEMENT};
-use crate::rib::{Rib, Route};
+use crate::rib::{Rib, RibUpdate, Route};
 use onym_frame::Buf;
 use onym_tables::{FaceId, Tick};
 use onym_wire::cert::PrefixAnnouncement;
@@ -23,7 +23,7 @@ const LEARNED_MS_MAX: u64 = 600_000;
 const LOOKED_AT_MAX: usize = 65_536;
 
 /// Origin of routes that the configuration makes (NFD's `static`).
-const ORIGIN_STATIC: u64 = 255;
+const ORIGIN_STATIC: u16 = 255;
 
 /// The routes, and who may announce.
 #[derive(Debug)]
@@ -81,12 +81,13 @@ impl Routes {
         self.register(shards, faces, spec.name.as_ref(), route)
     }
 
-    fn register(
+    /// Enters a route into the RIB; what changes by it is added to `updates`.
+    fn enter(
         &mut self,
-        shards: &Shards,
         faces: &Faces,
         name: NameRef<'_>,
         route: Route,
+        updates: &mut Vec<RibUpdate>,
     ) -> Result<(), TableError> {
         if name.len() > NAME_COMPONENTS_MAX {
             return Err(TableError::NameTooLong);
@@ -96,9 +97,19 @@ impl Routes {
         if !faces.is_next_hop(route.face) {
             return Err(TableError::FaceNotFound);
         }
+        self.rib.register(name, route, updates).map_err(|_| TableError::Full)
+    }
+
+    fn register(
+        &mut self,
+        shards: &Shards,
+        faces: &Faces,
+        name: NameRef<'_>,
+        route: Route,
+    ) -> Result<(), TableError> {
         let mut updates = Vec::new();
         let (face, origin) = (route.face, route.origin);
-        self.rib.register(name, route, &mut updates).map_err(|_| TableError::Full)?;
+        self.enter(faces, name, route, &mut updates)?;
         let done = shards.rib_updates(faces, updates);
         if done.is_err() {
             let mut undo = Vec::new();
@@ -243,55 +254,71 @@ impl Routes {
     // ----- the configuration
 
     /// Registers the routes of the configuration whose faces exist; the others wait for theirs.
-    pub(super) fn apply(&mut self, shards: &Shards, faces: &Faces, now: Tick, config: &Config) {
+    pub(super) fn apply(&mut self, shards: &Shards, faces: &Faces, config: &Config) {
         self.waiting.clear();
+        let mut there = Vec::new();
         for route in &config.route {
             let Ok(uri) = resolve(&route.via).map(|uri| uri.to_string()) else { continue };
             match faces.to(&uri) {
-                Some(face) => self.add_static(shards, faces, now, route, face),
+                Some(face) => there.push((route, face)),
                 None => self.waiting.entry(uri).or_default().push(route.clone()),
             }
         }
+        self.add_static(shards, faces, &there);
     }
 
     /// A face of the configuration is there: registers the routes that wait for it.
-    pub(super) fn arrived(&mut self, shards: &Shards, faces: &Faces, now: Tick, face: FaceId) {
+    pub(super) fn arrived(&mut self, shards: &Shards, faces: &Faces, face: FaceId) {
         let record = faces.get(face);
         let waiting = record.and_then(|record| self.waiting.remove(&record.remote));
-        for route in waiting.unwrap_or_default() {
-            self.add_static(shards, faces, now, &route, face);
-        }
+        let waiting = waiting.unwrap_or_default();
+        let there: Vec<_> = waiting.iter().map(|route| (route, face)).collect();
+        self.add_static(shards, faces, &there);
     }
 
-    fn add_static(
-        &mut self,
-        shards: &Shards,
-        faces: &Faces,
-        now: Tick,
-        route: &StaticRoute,
-        face: FaceId,
-    ) {
-        let Ok(name) = route.prefix.parse() else { return };
-        let spec = RouteSpec {
-            name,
-            face,
-            origin: ORIGIN_STATIC,
-            cost: route.cost,
-            flags: u64::from(route.inherit) | u64::from(route.capture) << 1,
-            expiration_ms: None,
-        };
-        if let Err(error) = self.add(shards, faces, now, spec, None) {
-            tracing::error!(prefix = %route.prefix, via = %route.via, ?error, "route refused");
+    /// Registers routes of the configuration, each over its face, all together: the FIB follows
+    /// before this returns. One that is refused is told, and the others are there.
+    fn add_static(&mut self, shards: &Shards, faces: &Faces, routes: &[(&StaticRoute, FaceId)]) {
+        let (mut updates, mut entered) = (Vec::new(), Vec::new());
+        for (route, face) in routes {
+            let Ok(name) = route.prefix.parse::<Name>() else { continue };
+            let new = Route {
+                face: *face,
+                origin: ORIGIN_STATIC,
+                flags: u8::from(route.inherit) | u8::from(route.capture) << 1,
+                cost: route.cost,
+                expiry: Tick::NEVER,
+                announcement: None,
+            };
+            match self.enter(faces, name.as_ref(), new, &mut updates) {
+                Ok(()) => entered.push((updates.len(), *route, name, *face)),
+                Err(error) => tell_refused(route, &error),
+            }
         }
+        let mut undo = Vec::new();
+        let mut refused = shards.rib_changes(faces, updates).into_iter().peekable();
+        for (end, route, name, face) in entered {
+            let Some((_, error)) = refused.next_if(|(at, _)| *at < end) else { continue };
+            while refused.next_if(|(at, _)| *at < end).is_some() {}
+            tell_refused(route, &error);
+            self.rib.unregister(name.as_ref(), face, ORIGIN_STATIC, &mut undo);
+        }
+        let _ = shards.rib_updates(faces, undo);
     }
 
     /// Removes the routes of `old` that `new` does not have.
     pub(super) fn withdraw(&mut self, shards: &Shards, faces: &Faces, old: &Config, new: &Config) {
+        let mut updates = Vec::new();
         for route in gone(&old.route, &new.route, |route| (&route.prefix, &route.via)) {
             let to = resolve(&route.via).ok().and_then(|uri| faces.to(&uri.to_string()));
             if let (Some(face), Ok(name)) = (to, route.prefix.parse::<Name>()) {
-                self.remove(shards, faces, name.as_ref(), face, ORIGIN_STATIC);
+                self.rib.unregister(name.as_ref(), face, ORIGIN_STATIC, &mut updates);
             }
         }
+        let _ = shards.rib_updates(faces, updates);
     }
+}
+
+fn tell_refused(route: &StaticRoute, error: &TableError) {
+    tracing::error!(prefix = %route.prefix, via = %route.via, ?error, "route refused");
 }

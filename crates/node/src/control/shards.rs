@@ -6,7 +6,9 @@ use crate::config::{Cs, CsPolicy, Unsolicited};
 use crate::counts::ShardState;
 use crate::mgmt::host::{CsView, FaceCounters, TableError};
 use crate::rib::{NameValue, RibUpdate};
-use crate::shard::{FaceOrder, Opening, Order, PushState, Route, ShardPort, TableOrder, ask_all};
+use crate::shard::{
+    FaceOrder, FibChange, Opening, Order, PushState, Route, ShardPort, TableOrder, ask_all,
+};
 use onym_engine::{FaceMap, OwnerCounters, Reply};
 use onym_forward::faces::FaceInfo;
 use onym_forward::strategy::StrategyError;
@@ -18,7 +20,11 @@ use onym_tables::cs::{CsConfig, Policy};
 use onym_tables::fib::NextHop;
 use onym_wire::NAME_COMPONENTS_MAX;
 use onym_wire::name::{Name, NameRef};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
+/// Changes of the FIB that a shard carries out between two rounds.
+const CHANGES_MAX: usize = 256;
 /// Turns of a shard that one command to erase takes while none is found.
 const ERASE_TURNS: u32 = 64;
 
@@ -73,6 +79,32 @@ pub(super) struct Erased {
 /// Names in the RIB came from checked ones.
 pub(super) fn name_of(value: &NameValue) -> NameRef<'_> {
     NameRef::parse_value(value).unwrap_or_default()
+}
+
+/// A next hop for the FIB.
+fn set(faces: &Faces, name: NameRef<'_>, hop: NextHop) -> Result<FibChange, TableError> {
+    if name.len() > NAME_COMPONENTS_MAX {
+        return Err(TableError::NameTooLong);
+    }
+    if !faces.is_next_hop(hop.face) && hop.face != FaceId::INTERNAL {
+        return Err(TableError::FaceNotFound);
+    }
+    Ok(FibChange::Set { name: name.to_name(), hop })
+}
+
+/// What a change of the RIB is to the FIB.
+fn change_of(faces: &Faces, update: RibUpdate) -> Result<FibChange, TableError> {
+    Ok(match update {
+        RibUpdate::AddNextHop { name, face, cost } => {
+            set(faces, name_of(&name), NextHop { face, cost })?
+        }
+        RibUpdate::RemoveNextHop { name, face } => {
+            FibChange::Unset { name: name_of(&name).to_name(), face }
+        }
+        RibUpdate::Announcement { name, data } => {
+            FibChange::Announcement { name: name_of(&name).to_name(), data }
+        }
+    })
 }
 
 impl Shards {
@@ -207,29 +239,49 @@ impl Shards {
         faces: &Faces,
         updates: Vec<RibUpdate>,
     ) -> Result<(), TableError> {
-        let mut result = Ok(());
-        for update in updates {
-            let done = match update {
-                RibUpdate::AddNextHop { name, face, cost } => {
-                    self.fib_set(faces, name_of(&name), NextHop { face, cost })
-                }
-                RibUpdate::RemoveNextHop { name, face } => {
-                    self.fib_unset(name_of(&name), face);
-                    Ok(())
-                }
-                RibUpdate::Announcement { name, data } => {
-                    let name: Name = name_of(&name).to_name();
-                    self.ask_all(|reply| TableOrder::Announcement {
-                        name: name.clone(),
-                        data: data.clone(),
-                        reply,
-                    });
-                    Ok(())
-                }
-            };
-            result = result.and(done);
+        self.rib_changes(faces, updates).into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// Applies changes of the RIB in order, [`CHANGES_MAX`] at a time. The numbers of those that were
+    /// refused, in order, which no shard has.
+    pub(super) fn rib_changes(
+        &self,
+        faces: &Faces,
+        updates: Vec<RibUpdate>,
+    ) -> Vec<(usize, TableError)> {
+        let (mut refused, mut changes) = (Vec::new(), Vec::new());
+        for (at, update) in updates.into_iter().enumerate() {
+            match change_of(faces, update) {
+                Ok(change) => changes.push((at, change)),
+                Err(error) => refused.push((at, error)),
+            }
         }
-        result
+        for some in changes.chunks(CHANGES_MAX) {
+            let full = self.fib_change(some.iter().map(|(_, change)| change.clone()).collect());
+            refused.extend(full.into_iter().map(|at| (some[at].0, TableError::Full)));
+        }
+        refused.sort_by_key(|(at, _)| *at);
+        refused
+    }
+
+    /// Changes the FIB of every shard. The numbers of the changes that one refused, which are undone
+    /// in the others.
+    fn fib_change(&self, changes: Arc<[FibChange]>) -> Vec<usize> {
+        #[cfg(test)]
+        super::work::FIB_ASKED.set(super::work::FIB_ASKED.get() + 1);
+        let order = |reply| TableOrder::FibChange { changes: Arc::clone(&changes), reply };
+        let refused: BTreeSet<usize> = self.ask_all(order).into_iter().flatten().collect();
+        let undo = refused.iter().filter_map(|at| match &changes[*at] {
+            FibChange::Set { name, hop } => {
+                Some(FibChange::Unset { name: name.clone(), face: hop.face })
+            }
+            _ => None,
+        });
+        let undo: Arc<[FibChange]> = undo.collect();
+        if !undo.is_empty() {
+            self.ask_all(|reply| TableOrder::FibChange { changes: Arc::clone(&undo), reply });
+        }
+        refused.into_iter().collect()
     }
 
     /// Adds or changes a next hop in every shard.
@@ -242,25 +294,13 @@ impl Shards {
         name: NameRef<'_>,
         hop: NextHop,
     ) -> Result<(), TableError> {
-        if name.len() > NAME_COMPONENTS_MAX {
-            return Err(TableError::NameTooLong);
-        }
-        if !faces.is_next_hop(hop.face) && hop.face != FaceId::INTERNAL {
-            return Err(TableError::FaceNotFound);
-        }
-        let name = name.to_name();
-        let added = self.ask_all(|reply| TableOrder::FibAdd { name: name.clone(), hop, reply });
-        if added.iter().all(|a| *a) {
-            return Ok(());
-        }
-        self.fib_unset(name.as_ref(), hop.face);
-        Err(TableError::Full)
+        let change = set(faces, name, hop)?;
+        if self.fib_change([change].into()).is_empty() { Ok(()) } else { Err(TableError::Full) }
     }
 
     /// Removes a next hop from every shard.
     pub(super) fn fib_unset(&self, name: NameRef<'_>, face: FaceId) {
-        let name = name.to_name();
-        self.ask_all(|reply| TableOrder::FibRemove { name: name.clone(), face, reply });
+        self.fib_change([FibChange::Unset { name: name.to_name(), face }].into());
     }
 
     /// The FIB, by name.

@@ -34,7 +34,9 @@ pub(crate) use choose::Chooser;
 pub use disk::DiskCounts;
 pub(crate) use disk::{DiskAnswer, DiskJob, DiskSide, KEEPING_MAX, WAITING_MAX};
 pub(crate) use hold::{HOLD_AT, Hold};
-pub(crate) use order::{FaceOrder, Opening, Order, Route, ShardPort, TableOrder, ask_all};
+pub(crate) use order::{
+    FaceOrder, FibChange, Opening, Order, Route, ShardPort, TableOrder, ask_all,
+};
 pub use push::PushDropped;
 pub(crate) use push::{Peer, PushParts, PushSide, PushState};
 pub(crate) use wanted::Wanted;

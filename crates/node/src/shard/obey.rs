@@ -1,7 +1,7 @@
 //! Execution of the orders to a shard.
 
 use super::local::set_free;
-use super::{FaceOrder, FaceState, Hold, Io, Opening, Order, Shard, TableOrder};
+use super::{FaceOrder, FaceState, FibChange, Hold, Io, Opening, Order, Shard, TableOrder};
 use crate::counts::ShardState;
 use onym_engine::OwnerCounters;
 use onym_forward::Question;
@@ -89,10 +89,10 @@ impl Shard {
 
     fn obey_table(&mut self, io: &mut Io, order: TableOrder) {
         match order {
-            TableOrder::FibAdd { name, hop, reply } => reply.send(self.fib_add(io, &name, hop)),
-            TableOrder::FibRemove { name, face, reply } => {
-                self.fw.fib_remove(name.as_ref(), face);
-                reply.send(());
+            TableOrder::FibChange { changes, reply } => {
+                let each = changes.iter().enumerate();
+                let refused = each.filter(|(_, change)| !self.fib_change(io, change));
+                reply.send(refused.map(|(at, _)| at).collect());
             }
             TableOrder::FibList { reply } => {
                 let routes = self.fw.fib().iter().filter_map(|(name, hops)| {
@@ -100,10 +100,6 @@ impl Shard {
                     Some((name, hops.to_vec()))
                 });
                 reply.send(routes.collect());
-            }
-            TableOrder::Announcement { name, data, reply } => {
-                self.fw.announcement_set(name.as_ref(), data);
-                reply.send(());
             }
             TableOrder::StrategySet { name, strategy, reply } => {
                 reply.send(self.fw.strategy_set(name.as_ref(), strategy.as_ref()));
@@ -187,6 +183,20 @@ impl Shard {
         self.forget_held(io.now, slot);
         self.forget_paused(slot);
         io.close(slot).map(|face| face.counters())
+    }
+
+    /// Carries out a change of the FIB; whether it took it.
+    fn fib_change(&mut self, io: &mut Io, change: &FibChange) -> bool {
+        match change {
+            FibChange::Set { name, hop } => return self.fib_add(io, name, *hop),
+            FibChange::Unset { name, face } => {
+                self.fw.fib_remove(name.as_ref(), *face);
+            }
+            FibChange::Announcement { name, data } => {
+                self.fw.announcement_set(name.as_ref(), data.clone());
+            }
+        }
+        true
     }
 
     /// Adds a next hop; whether the FIB took it.

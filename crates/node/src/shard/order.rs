@@ -72,17 +72,24 @@ pub(crate) enum FaceOrder {
 /// A prefix with its next hops and their costs.
 pub(crate) type Route = (Name, Vec<NextHop>);
 
+/// A change of the FIB.
+#[derive(Debug, Clone)]
+pub(crate) enum FibChange {
+    /// A next hop, or another cost of it.
+    Set { name: Name, hop: NextHop },
+    /// A next hop goes.
+    Unset { name: Name, face: FaceId },
+    /// The prefix announcement of a name; none: it has none any more.
+    Announcement { name: Name, data: Option<Buf> },
+}
+
 /// An order about a table.
 #[derive(Debug)]
 pub(crate) enum TableOrder {
-    /// A next hop; whether the FIB took it.
-    FibAdd { name: Name, hop: NextHop, reply: Reply<bool> },
-    /// A next hop goes.
-    FibRemove { name: Name, face: FaceId, reply: Reply<()> },
+    /// Changes of the FIB, in order; the numbers of those that it refused.
+    FibChange { changes: Arc<[FibChange]>, reply: Reply<Vec<usize>> },
     /// The FIB, in no order.
     FibList { reply: Reply<Vec<Route>> },
-    /// The prefix announcement of a name; none: it has none any more.
-    Announcement { name: Name, data: Option<Buf>, reply: Reply<()> },
     /// The strategy of a prefix; its full name.
     StrategySet { name: Name, strategy: Name, reply: Reply<Result<Name, ChoiceError>> },
     /// A prefix has no strategy of its own any more.
