@@ -49,10 +49,10 @@ pub struct GetArgs {
     /// Segments in flight, always; without it the default congestion control.
     #[arg(long)]
     pub window: Option<u32>,
-    /// Milliseconds for which nothing is read, again and again: after each [`STALL_EVERY`] octets.
+    /// Milliseconds for which reading stops after each 5 MB.
     #[arg(long, default_value_t = 0)]
     pub stall_ms: u64,
-    /// Tell how many octets came until when, all [`SAMPLE_EVERY`].
+    /// Report every 20 ms how many octets have come.
     #[arg(long)]
     pub samples: bool,
     /// Core to run on.
@@ -103,7 +103,7 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
     Ok(())
 }
 
-/// Where what was fetched goes: nowhere, now and then late.
+/// A sink that forgets what it gets, stalls and keeps samples as asked.
 #[derive(Debug)]
 struct Reader {
     octets: u64,

@@ -82,7 +82,6 @@ pub(super) fn run(context: &mut Run<'_>) -> Result<()> {
             results.push(measure(context, options)?);
         }
     }
-    let mut by_ip = None;
     for ((case, _), results) in cases.iter().zip(&results) {
         let of = |f: &dyn Fn(&(GetResult, f64)) -> f64| {
             median(&results.iter().map(f).collect::<Vec<_>>())
@@ -96,8 +95,10 @@ pub(super) fn run(context: &mut Run<'_>) -> Result<()> {
         context.report.add("ethernet", case, "onym", "goodput_bps", goodput);
         context.report.add("ethernet", case, "onym", "lost", again);
         context.report.add("ethernet", case, "onym", "cpu_s", cpu);
-        let share = goodput / *by_ip.get_or_insert(goodput);
-        println!("{case:<43} {:>13} {again:>12} {cpu:>10.2}  {share:.2}", human(goodput));
+        // Where it was left out, nothing is compared.
+        let by_ip = context.report.value("ethernet", CASES[0].0, "onym", "goodput_bps");
+        let share = by_ip.map_or(String::new(), |by_ip| format!("{:.2}", goodput / by_ip));
+        println!("{case:<43} {:>13} {again:>12} {cpu:>10.2}  {share}", human(goodput));
     }
     Ok(())
 }

@@ -17,9 +17,7 @@ pub(super) fn run(context: &mut Run<'_>) -> Result<()> {
         return Ok(());
     }
     println!("{:<43} {:>12} {:>13}  of one thread's", "case", "instructions", "of not asked");
-    let mut alone = None;
     for shards in SHARDS {
-        let mut plain = None;
         for asked in [false, true] {
             let case = format!("shards={shards},asked={}", if asked { "prefix" } else { "no" });
             if !case.contains(&context.args.case) {
@@ -34,9 +32,13 @@ pub(super) fn run(context: &mut Run<'_>) -> Result<()> {
             let all: f64 = output(&mut count)?;
             let each = all / f64::from(WINDOW * ROUNDS);
             context.report.add("shards", &case, "onym", "instructions", each);
-            let (one, same) = (*alone.get_or_insert(each), *plain.get_or_insert(each));
-            let share = |of: f64| format!("{:.1}%", each / of * 100.0);
-            println!("{case:<43} {each:>12.0} {:>13}  {}", share(same), share(one));
+            // Where the case that it is compared with was left out, there is no share.
+            let share = |shards: u32| {
+                let plain = format!("shards={shards},asked=no");
+                let of = context.report.value("shards", &plain, "onym", "instructions");
+                of.map_or(String::new(), |of| format!("{:.1}%", each / of * 100.0))
+            };
+            println!("{case:<43} {each:>12.0} {:>13}  {}", share(shards), share(1));
         }
     }
     Ok(())
