@@ -20,6 +20,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Times that it asks without progress.
 const ASKS_MAX: u32 = 5;
 /// The same where requests go by the topology managers: the way is longer, and loses more of them.
+/// So do those for caches, of which every second one may be gone with the publisher.
 const ASKS_FAR_MAX: u32 = 16;
 /// Time within which requests for the same fragment are one.
 const SAME: Duration = Duration::from_millis(20);
@@ -433,7 +434,9 @@ impl Dispatcher {
         // Of a cache, topology managers know which.
         let item = partial.is_cached.then_some(1);
         let asked = partial.asked + 1;
-        let way = self.ways_back(partial).map(|(ways, names)| (ways, !names.is_empty(), names));
+        let is_by_manager = partial.holes.is_asked || partial.holes.is_helped;
+        let is_far = |names: &[Id]| is_by_manager || !names.is_empty();
+        let way = self.ways_back(partial).map(|(ways, names)| (ways, is_far(&names), names));
         let most = |is_far| if is_far { ASKS_FAR_MAX } else { ASKS_MAX };
         let Some((ways, is_far, names)) = way.filter(|(_, far, _)| asked <= most(*far)) else {
             let given_up = self.reassembly.remove(scope);
