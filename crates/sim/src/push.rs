@@ -3,18 +3,21 @@
 //!
 //! The same seed gives the same run, octet by octet.
 
+mod frames;
 mod wires;
 
+use frames::messages;
 use onym_pubsub::dispatcher::{Data, Refusal, Request, Sent};
 use onym_pubsub::node::{Config, Node, Output};
 use onym_pubsub::{AppId, Event, Keep};
 use onym_tables::{FaceId, Rng, Tick};
-use onym_wire::push::{Bundle, Frame, Id, Label, Role, reserved};
+use onym_wire::push::{Id, Label, Role};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::time::Duration;
 use wires::{Wire, add_link, other_domain};
 
+pub use frames::{is_control, is_hello};
 pub use wires::LinkConfig;
 
 /// Time that a node's processor takes.
@@ -435,20 +438,4 @@ impl PushNetwork {
     pub fn run_for(&mut self, time: Duration) {
         self.run_until(time, |_| false);
     }
-}
-
-/// Control messages in a frame, at least one.
-fn messages(octets: &[u8]) -> u64 {
-    let Ok(frame) = Frame::parse(octets) else { return 1 };
-    if is_control(octets) { Bundle::messages(frame.payload).count().max(1) as u64 } else { 1 }
-}
-
-/// Whether a frame is one between parts of nodes.
-fn is_control(octets: &[u8]) -> bool {
-    let frame = Frame::parse(octets).ok();
-    if frame.is_some_and(|f| f.options.reached.is_some()) {
-        return true;
-    }
-    let first = frame.and_then(|mut f| f.ids.next());
-    first.and_then(|id| id.first().copied()).is_some_and(|l| reserved::is_reserved(Label(l)))
 }

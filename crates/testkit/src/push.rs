@@ -6,7 +6,7 @@ mod script;
 mod step;
 
 pub use daemon::run as run_daemons;
-pub use run::run;
+pub use run::{run, run_drawn};
 pub use script::{Line, PushScript, parse, parse_file};
 
 use crate::script::ScriptError;

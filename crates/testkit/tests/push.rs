@@ -83,3 +83,24 @@ fn a_wrong_expectation_fails_with_the_line_and_the_reason() {
         );
     }
 }
+
+/// Ways in which links lose frames, of each script with links that lose a fifth at most.
+const DRAWN: u64 = 100;
+
+#[test]
+fn laws_hold_whichever_frames_lossy_links_lose() {
+    let is_lossy = |script: &&push::PushScript| {
+        let mut losses = script.lines.iter().filter_map(|line| line.options.get("loss")).peekable();
+        losses.peek().is_some() && losses.all(|percent| percent.parse().is_ok_and(|p: u8| p <= 20))
+    };
+    let mut failures = Vec::new();
+    for script in all().iter().filter(is_lossy) {
+        for seed in 1..=DRAWN {
+            match push::run_drawn(script, seed) {
+                Outcome::Passed => {}
+                other => failures.push(format!("seed {seed}: {other:?}")),
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}\n{}", failures.len(), failures.join("\n"));
+}

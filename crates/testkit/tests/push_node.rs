@@ -15,7 +15,7 @@ const SLOWEST: usize = 12;
 /// What cannot be had over daemons, and how many scripts need it. All others run.
 const SKIPPED: [(&str, usize); 7] = [
     ("counts deliveries of messages too", 6),
-    ("loses neighbours by chance, which nobody can draw again", 1),
+    ("loses so much that requests are given up by chance, which nobody can draw again", 1),
     ("needs a bound that is no key of the configuration", 1),
     ("needs epochs that begin when the script says", 1),
     ("needs links that delay", 4),

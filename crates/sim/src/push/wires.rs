@@ -1,6 +1,6 @@
 //! Links of a network of push nodes: delay, loss, and what goes down.
 
-use super::{Arrival, PushNetwork, Slot, Work, is_control};
+use super::{Arrival, PushNetwork, Slot, Work, is_control, is_hello};
 use onym_pubsub::forwarder::LinkEntry;
 use onym_pubsub::node::Node;
 use onym_tables::{FaceId, Tick};
@@ -15,6 +15,8 @@ pub struct LinkConfig {
     pub delay: Duration,
     /// Frames of a million that are lost.
     pub loss_ppm: u32,
+    /// It loses no hello: whatever it loses, its nodes stay neighbours.
+    pub spares_hellos: bool,
     /// Cost in both directions.
     pub cost: u16,
     /// What it carries in each direction, in kilobits per second; 0: everything. What would
@@ -27,7 +29,13 @@ const QUEUE: Duration = Duration::from_millis(100);
 
 impl Default for LinkConfig {
     fn default() -> Self {
-        Self { delay: Duration::from_millis(1), loss_ppm: 0, cost: 1, capacity: 0 }
+        Self {
+            delay: Duration::from_millis(1),
+            loss_ppm: 0,
+            spares_hellos: false,
+            cost: 1,
+            capacity: 0,
+        }
     }
 }
 
@@ -171,7 +179,9 @@ impl PushNetwork {
         let side = usize::from(wire.ends[0] != (node, face));
         wire.frames[side] += 1;
         wire.crossed[side] += u64::from(!is_control(&octets));
-        if wire.config.loss_ppm > 0 && self.rng.below(1_000_000) < u64::from(wire.config.loss_ppm) {
+        let LinkConfig { loss_ppm, spares_hellos, .. } = wire.config;
+        let is_lost = loss_ppm > 0 && self.rng.below(1_000_000) < u64::from(loss_ppm);
+        if is_lost && !(spares_hellos && is_hello(&octets)) {
             return;
         }
         let (to, face) = wire.ends[1 - side];

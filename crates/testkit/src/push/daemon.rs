@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const QUIET: Duration = Duration::from_millis(300);
 /// Longest that a script may wait in all.
 const WAIT_MAX_MS: u64 = 12_000;
-/// Most frames that a link may lose, in per cent: with more a neighbour is lost now and then.
+/// Most frames that a link may lose, in per cent: of more a request is given up now and then.
 const LOSS_MAX: f64 = 20.0;
 /// How long nodes of different keys have to show that they do not find each other.
 const STRANGERS: Duration = Duration::from_secs(2);
@@ -97,12 +97,13 @@ fn cannot(script: &PushScript) -> Option<String> {
     for line in &script.lines {
         let word = line.words[0].as_str();
         let has = |key: &str| line.options.contains_key(key);
+        let loss = |line: &Line| line.option::<f64>("loss").ok().flatten().unwrap_or(0.0);
         let reason = match word {
             "up" if line.words.iter().any(|w| w == "told") => "needs links that come and say so",
             "epoch" => "needs epochs that begin when the script says",
             "link" if has("delay") => "needs links that delay",
-            "link" if line.option::<f64>("loss").ok().flatten().is_some_and(|l| l > LOSS_MAX) => {
-                "loses neighbours by chance, which nobody can draw again"
+            "link" if loss(line) > LOSS_MAX => {
+                "loses so much that requests are given up by chance, which nobody can draw again"
             }
             "node" if has("ids-max") => "needs a bound that is no key of the configuration",
             "node" if line.option::<usize>("frame").ok().flatten().is_some_and(|n| n < 512) => {

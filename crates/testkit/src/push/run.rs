@@ -34,8 +34,14 @@ pub(super) struct Runner {
 /// Runs a script; deterministic.
 #[must_use]
 pub fn run(script: &PushScript) -> Outcome {
+    run_drawn(script, 1)
+}
+
+/// Runs a script where `seed` draws what lossy links lose.
+#[must_use]
+pub fn run_drawn(script: &PushScript, seed: u64) -> Outcome {
     let mut runner = Runner {
-        net: PushNetwork::new(1),
+        net: PushNetwork::new(seed),
         nodes: BTreeMap::new(),
         apps: BTreeMap::new(),
         scheme: Scheme::default(),
@@ -125,6 +131,7 @@ impl Runner {
         let config = LinkConfig {
             delay: Duration::from_millis(delay),
             loss_ppm: (percent * 10_000.0) as u32,
+            spares_hellos: true,
             cost: line.option("cost")?.unwrap_or(1),
             capacity: line.option("capacity")?.unwrap_or(0),
         };

@@ -1,8 +1,8 @@
 //! A link between two daemons: what each sends to the other passes here, is counted, and can be
 //! lost, held up for good, or joined by forged frames.
 
+use onym_sim::push::{is_control, is_hello};
 use onym_wire::lp::PathField;
-use onym_wire::push::{Frame, Id, reserved};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,7 +25,7 @@ struct Shared {
     is_over: AtomicBool,
     /// Frames of applications that came from each side.
     crossed: [AtomicU64; 2],
-    /// Of a million.
+    /// Of a million frames that are not spared.
     loss: u64,
 }
 
@@ -101,24 +101,21 @@ impl Shared {
             seed ^= seed << 13;
             seed ^= seed >> 7;
             seed ^= seed << 17;
-            if seed % 1_000_000 >= self.loss {
+            if seed % 1_000_000 >= self.loss || is_spared(frame) {
                 let _ = self.sockets[1 - side].send_to(frame, self.nodes[1 - side]);
             }
         }
     }
 }
 
+/// Whether a lossy link carries it all the same: hellos, so that its nodes stay neighbours, and what link
+/// services ask for the path's MTU, so that one frame is one datagram as it is in memory.
+fn is_spared(frame: &[u8]) -> bool {
+    PathField::parse(frame).is_some() || is_hello(frame)
+}
+
 /// Whether it is no message between parts of nodes or of link services, which ask for the path's MTU once
 /// a frame was long, and not only how far an item is.
 fn is_of_application(frame: &[u8]) -> bool {
-    if PathField::parse(frame).is_some() {
-        return false;
-    }
-    let Ok(frame) = Frame::parse(frame) else { return true };
-    if frame.options.reached.is_some() {
-        return false;
-    }
-    let mut ids = frame.ids;
-    let root = ids.next().map(Id::from_labels).and_then(|id| id.first());
-    !root.is_some_and(reserved::is_reserved)
+    PathField::parse(frame).is_none() && !is_control(frame)
 }
