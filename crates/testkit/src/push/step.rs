@@ -400,7 +400,7 @@ impl Runner {
     fn count(&self, line: &Line) -> Result<(), String> {
         let node = line.word(1, "a node")?;
         line.options.iter().try_for_each(|(word, want)| {
-            check(word, self.since_mark(&format!("{node}.{word}"))?, want)
+            check(word, self.since_mark(&format!("{node}.{word}"))?, by_clock(want)[0])
         })
     }
 }
@@ -480,6 +480,11 @@ pub(super) fn control_frame(
 fn range(text: &str) -> Result<(u32, u32), String> {
     let ends = text.split_once("..").and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
     ends.ok_or_else(|| format!("{text:?} is no A..B"))
+}
+
+/// What a number must be in memory, and over daemons: `M|N`, or the same in both.
+pub(super) fn by_clock(want: &str) -> [&str; 2] {
+    want.split_once('|').map_or([want, want], |(memory, daemons)| [memory, daemons])
 }
 
 pub(super) fn check(what: &str, got: u64, want: &str) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use super::super::run::an_id;
 use super::super::script::Line;
-use super::super::step::check;
+use super::super::step::{by_clock, check};
 use super::{EFFECT, PATIENCE, Runner, SETTLING};
 use onym_wire::push::Label;
 use serde_json::Value;
@@ -153,7 +153,7 @@ impl Runner {
                 let (group, member) = place(word).ok_or("no such counter")?;
                 let name = format!("{node}.{group}.{member}");
                 let of = |counters: &BTreeMap<String, u64>| *counters.get(&name).unwrap_or(&0);
-                check(word, of(&all).saturating_sub(of(&self.marked)), want)
+                check(word, of(&all).saturating_sub(of(&self.marked)), by_clock(want)[1])
             });
             if result.is_ok() || Instant::now() > until {
                 return result;
