@@ -85,7 +85,7 @@ fn a_wrong_expectation_fails_with_the_line_and_the_reason() {
 }
 
 /// Ways in which links lose frames, of each script with links that lose a fifth at most.
-const DRAWN: u64 = 100;
+const DRAWN: u64 = 30;
 
 #[test]
 fn laws_hold_whichever_frames_lossy_links_lose() {
