@@ -49,10 +49,17 @@ which=head
 case $experiment in fig5) which=tail ;; esac
 version=$(ls -d /usr/src/linux-headers-*-amd64 2>/dev/null | sed 's/.*linux-headers-//' | sort -V | $which -n 1)
 [ -n "$version" ] || { echo "missing: linux-headers-cloud-amd64 (scripts/setup.sh kernel)" >&2; exit 77; }
+if [ "$experiment" = fig5 ] && ! printf '%s\n' 6.5 "$version" | sort -VC; then
+  echo "missing: headers of Linux 6.5 or newer, such as linux-headers-cloud-amd64 of bookworm-backports; found $version" >&2
+  exit 77
+fi
 "$here/build.sh" "$version" "$target" >&2
 image=$("$here/image.sh" "$version" "$target")
+# What a guest does not run makes its start longer.
 EXTRA=
-for f in "${ONYM:-$root/target/release/onym}" "${NDND:-$(command -v ndnd || true)}"; do [ ! -x "$f" ] || EXTRA="$EXTRA $f"; done
+case $experiment in fig6 | table2)
+  for f in "${ONYM:-$root/target/release/onym}" "${NDND:-$(command -v ndnd || true)}"; do [ ! -x "$f" ] || EXTRA="$EXTRA $f"; done ;;
+esac
 export EXTRA
 rows=$(mktemp)
 PROGRAMS=$(mktemp -d)

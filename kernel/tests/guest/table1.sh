@@ -8,7 +8,7 @@ for size in ${SIZES:-10}; do
     insmod /nnet.ko hash_bits=16
     if [ $place = user ]; then
       nnet_store /tmp/store $((size * 2 + 64)) --user > /tmp/storing & store=$!
-      until grep -q ready /tmp/storing; do sleep 0.1; done
+      until grep -qs ready /tmp/storing; do sleep 0.1; done
     fi
     CASE="cache=$place,megabytes=$size"
     printf "$CASE: "; nnet-test hit $size ${COUNT:-2000}

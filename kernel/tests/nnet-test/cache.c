@@ -59,7 +59,9 @@ static void tell(uint64_t *t, uint32_t found, uint32_t samples)
 /*
  * hit MEGABYTES SAMPLES: fills the cache with Data of 1024 octets that nobody
  * asked for, then asks for SAMPLES of them and tells the delays. The cache is
- * the kernel's, or the store's where that was attached with --user.
+ * the kernel's, or the store's where that was attached with --user. A question
+ * before the first sample stands behind all offers in the store's queue: its answer
+ * says that they are kept, and the samples do not wait for that.
  */
 int hit(int argc, char **argv)
 {
@@ -89,6 +91,9 @@ int hit(int argc, char **argv)
 	}
 	interest_len = interest_of(&n, interest);
 	number_at = number_in(interest, interest_len);
+	number_put(interest + number_at, count - 1);
+	CHECK(send(ask, interest, interest_len, 0) > 0);
+	CHECK(recv(ask, packet, sizeof(packet), 0) > 0 && packet[0] == 6);
 	for (uint32_t i = 0; i < samples; i++) {
 		uint64_t begun;
 
