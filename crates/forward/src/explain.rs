@@ -176,6 +176,7 @@ impl Forwarder {
         let interest = target.interest;
         let name = interest.name.value();
         let mut entry = slot.map_or_else(Entry::default, |s| self.pending.pit.entry(s).clone());
+        let repeats = entry.in_record(question.ingress).is_some();
         entry.ins.retain(|r| r.face != question.ingress);
         entry.ins.push(InRecord {
             face: question.ingress,
@@ -183,6 +184,7 @@ impl Forwarder {
             expiry: now.plus_ms(interest.lifetime_or_default()),
             token: Token::new(),
             non_discovery: false,
+            repeats,
         });
         let (fib_prefix, next_hops) = self.routes.find(&self.pending.key, target);
         let (_, choice) = self.strategies.choices.effective(target.hashes, name);

@@ -54,8 +54,11 @@ fn it_sees_the_cache_pending_interests_and_hints() {
     let e = b.fw.explain(b.now, &Question::new(n.as_ref())).expect("an Interest");
     assert_eq!(
         (e.verdict, e.pending, e.asked),
-        (Verdict::Suppressed, Some(vec![FaceId(256)]), vec![FaceId(257)])
+        (Verdict::Aggregated, Some(vec![FaceId(256)]), vec![FaceId(257)])
     );
+    let question = Question { ingress: FaceId(256), ..Question::new(n.as_ref()) };
+    let e = b.fw.explain(b.now, &question).expect("an Interest");
+    assert_eq!(e.verdict, Verdict::Suppressed);
     b.data(257, "/a/b", 0);
     let e = b.fw.explain(b.now, &Question::new(n.as_ref())).expect("an Interest");
     assert_eq!((e.verdict, e.cs_hit, e.pending), (Verdict::CsHit, true, None));

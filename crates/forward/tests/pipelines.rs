@@ -99,8 +99,8 @@ fn interests_of_one_name_are_aggregated_and_each_downstream_gets_its_own_token()
     let mut b = Bench::new().faces(3).route("/a", 258, 0);
     assert_eq!(b.interest(256, &I::new("/a/b", 1).token(&[1])), Verdict::Forwarded);
     b.left();
-    // A second downstream within the suppression interval.
-    assert_eq!(b.interest(257, &I::new("/a/b", 2).token(&[2, 2])), Verdict::Suppressed);
+    // A second downstream while the Interest is under way.
+    assert_eq!(b.interest(257, &I::new("/a/b", 2).token(&[2, 2])), Verdict::Aggregated);
     assert!(b.left().is_empty());
     assert_eq!(b.data(258, "/a/b", 0), Verdict::Satisfied);
     let mut left: Vec<_> = b.left().into_iter().map(|l| (l.face, l.token)).collect();

@@ -8,7 +8,8 @@ use onym_tables::fib::NextHop;
 use onym_tables::hash::component_end;
 use onym_wire::lp::NackReason;
 
-/// Sends to the eligible next hop of lowest cost (NFD's best-route v5); with `equal~flow` of those of
+/// Sends to the eligible next hop of lowest cost (NFD's best-route v5, but that the first Interest of
+/// another downstream is no retransmission: decision 15); with `equal~flow` of those of
 /// lowest cost to the one that the name without its last component chooses.
 #[derive(Debug, Default)]
 pub struct BestRoute {
@@ -58,6 +59,9 @@ impl BestRoute {
 
 impl Strategy for BestRoute {
     fn after_receive_interest(&self, ctx: &mut Ctx<'_>, ingress: FaceId) {
+        if self.retx.joins(ctx.now, ctx.entry, ingress) {
+            return;
+        }
         match self.retx.decide(ctx.now, ctx.entry) {
             Suppression::Suppress => ctx.push(Action::Suppress),
             Suppression::New => {

@@ -41,10 +41,10 @@ pub struct Relay {
 }
 
 impl Relay {
-    fn again(&self, ctx: &mut Ctx<'_>) -> Suppression {
+    fn retx(&self) -> Option<&Retx> {
         match &self.repeat {
-            Repeat::Suppress(retx) | Repeat::Active { retx, .. } => retx.decide(ctx.now, ctx.entry),
-            Repeat::Pass => Suppression::Forward,
+            Repeat::Suppress(retx) | Repeat::Active { retx, .. } => Some(retx),
+            Repeat::Pass => None,
         }
     }
 
@@ -59,12 +59,17 @@ impl Relay {
 
 impl Strategy for Relay {
     fn after_receive_interest(&self, ctx: &mut Ctx<'_>, ingress: FaceId) {
-        if self.again(ctx) == Suppression::Suppress {
-            // One of several that wait is aggregated; one that repeats itself is suppressed.
-            if ctx.entry.ins.len() < 2 {
-                ctx.push(Action::Suppress);
+        if let Some(retx) = self.retx() {
+            if retx.joins(ctx.now, ctx.entry, ingress) {
+                return;
             }
-            return;
+            if retx.decide(ctx.now, ctx.entry) == Suppression::Suppress {
+                // One of several that wait is aggregated; one that repeats itself is suppressed.
+                if ctx.entry.ins.len() < 2 {
+                    ctx.push(Action::Suppress);
+                }
+                return;
+            }
         }
         let mut sent = false;
         for hop in ctx.next_hops {

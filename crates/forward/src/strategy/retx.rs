@@ -93,6 +93,18 @@ impl Retx {
         Suppression::Forward
     }
 
+    /// Whether the Interest that downstream `ingress` has just sent joins those that wait: it is that
+    /// downstream's first, which says nothing of a loss; what is under way was sent within the longest
+    /// interval, and lasts at least half as long as this one.
+    #[must_use]
+    pub fn joins(&self, now: Tick, entry: &Entry, ingress: FaceId) -> bool {
+        let latest = entry.outs.iter().filter(|r| r.is_pending(now)).max_by_key(|r| r.sent);
+        let (Some(out), Some(asks)) = (latest, entry.in_record(ingress)) else { return false };
+        !asks.repeats
+            && now.since(out.sent) < Duration::from_micros(u64::from(self.max_us))
+            && out.expiry.since(now) * 2 >= asks.expiry.since(now)
+    }
+
     /// Decides for one upstream, and lengthens its interval when it forwards.
     pub fn decide_upstream(&self, now: Tick, entry: &mut Entry, face: FaceId) -> Suppression {
         let Some(out) = entry.out_record_mut(face).filter(|r| r.expiry > now) else {

@@ -146,6 +146,7 @@ impl Bench {
     fn interest_with(&mut self, ingress: u32, non_discovery: bool) -> String {
         let face = FaceId(ingress);
         self.nonce += 1;
+        let repeats = self.entry.in_record(face).is_some();
         self.entry.ins.retain(|r| r.face != face);
         self.entry.ins.push(InRecord {
             face,
@@ -153,6 +154,7 @@ impl Bench {
             expiry: self.now.plus_ms(LIFETIME_MS),
             token: pit::Token::new(),
             non_discovery,
+            repeats,
         });
         self.call(|strategy, ctx| strategy.after_receive_interest(ctx, face))
     }

@@ -67,7 +67,14 @@ impl BackwardRouter {
             let origin = d.origin.and_then(Origin::of_number);
             let face = origin.map_or(link, |origin| self.client(link, origin));
             let expiry = cx.now.plus_ms(d.remaining_ms);
-            records.push(InRecord { face, nonce: d.nonce, expiry, token, non_discovery: false });
+            records.push(InRecord {
+                face,
+                nonce: d.nonce,
+                expiry,
+                token,
+                non_discovery: false,
+                repeats: false,
+            });
         }
         if records.is_empty() {
             return Ok(None);

@@ -17,6 +17,8 @@ pub struct InRecord {
     pub token: Token,
     /// Whether its latest Interest said NonDiscovery.
     pub non_discovery: bool,
+    /// Whether it asked before its latest Interest.
+    pub repeats: bool,
 }
 
 /// An upstream: a face to which the Interest was sent.

@@ -38,7 +38,7 @@ pub(super) fn again(pending: &mut Pending, now: Tick, incoming: &Incoming<'_>, s
     let record = record(pending, now, incoming);
     let entry = pending.pit.entry_mut(slot);
     match entry.ins.iter_mut().find(|r| r.face == incoming.packet.face) {
-        Some(known) => *known = record,
+        Some(known) => *known = InRecord { repeats: true, ..record },
         None => {
             entry.ins.push(record);
             pending.faces.at_mut(incoming.from).load.pending += 1;
@@ -58,5 +58,6 @@ fn record(pending: &Pending, now: Tick, incoming: &Incoming<'_>) -> InRecord {
         expiry: now.plus_ms(lifetime_ms),
         token: lp.pit_token.clone(),
         non_discovery: lp.non_discovery,
+        repeats: false,
     }
 }

@@ -65,6 +65,44 @@ fn best_route_tries_unused_next_hops_and_then_the_one_used_longest_ago() {
     assert_eq!(bench.interest(300), "302");
 }
 
+/// Decision 15.
+#[test]
+fn the_first_interest_of_another_downstream_joins_what_is_under_way() {
+    for hops in [&[(301, 1)][..], &[(301, 1), (302, 5)]] {
+        let mut bench = Bench::new("best-route", hops);
+        let again = format!("{}", hops.last().unwrap().0);
+        assert_eq!(bench.interest(300), "301");
+        bench.after(9);
+        assert_eq!(bench.interest(310), "");
+        bench.after(240);
+        assert_eq!(bench.interest(311), "");
+        // Who repeats itself takes it for lost.
+        assert_eq!(bench.interest(310), again);
+    }
+}
+
+#[test]
+fn after_the_longest_interval_another_downstream_is_heard() {
+    let mut bench = Bench::new("best-route", &[(301, 1), (302, 5)]);
+    assert_eq!(bench.interest(300), "301");
+    bench.after(250);
+    assert_eq!(bench.interest(310), "302");
+    bench.after(249);
+    assert_eq!(bench.interest(311), "");
+}
+
+#[test]
+fn nobody_joins_what_ends_long_before_its_own_time() {
+    let mut bench = Bench::new("best-route", &[(301, 1), (302, 5)]);
+    assert_eq!(bench.interest(300), "301");
+    bench.after(20);
+    let (now, lifetime) = (bench.now, LIFETIME_MS);
+    bench.entry.outs[0].expiry = now.plus_ms(lifetime / 2);
+    assert_eq!(bench.interest(310), "");
+    bench.entry.outs[0].expiry = now.plus_ms(lifetime / 2 - 1);
+    assert_eq!(bench.interest(311), "302");
+}
+
 #[test]
 fn the_suppression_interval_grows_to_its_greatest_and_no_further() {
     let uri = "best-route/v=5/retx-suppression-initial~100/retx-suppression-max~250";
@@ -110,9 +148,9 @@ fn nacks_are_merged_to_the_least_severe_once_all_upstreams_refused() {
 fn an_upstream_that_waits_for_us_gets_the_nack_that_others_sent() {
     let mut bench = Bench::new("best-route", &[(301, 1), (302, 5)]);
     bench.interest(302);
-    bench.after(10);
     bench.interest(300);
-    assert!(bench.entry.out_record(FaceId(302)).is_some());
+    bench.after(10);
+    assert_eq!(bench.interest(300), "302");
     assert_eq!(bench.nack(301, NackReason::NO_ROUTE), "nack:302:NoRoute");
 }
 
