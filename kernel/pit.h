@@ -37,6 +37,7 @@ struct nnet_record {
 	u8 nacked;
 	u8 reason;
 	u8 hop;			/* in: the HopLimit as it came */
+	u8 repeats;		/* in: it asked before */
 	u8 token_len;
 	u8 token[NNET_TOKEN_MAX];
 };

@@ -92,8 +92,10 @@ struct nnet_record *nnet_in_get(struct nnet_pending *e, u32 face)
 	struct nnet_record *r = nnet_record_find(&e->in, face);
 	struct nnet_slot *slot = nnet_slot(e->nn, face);
 
-	if (r)
+	if (r) {
+		r->repeats = 1;
 		return r;
+	}
 	if (!slot || e->ins >= NNET_IN_MAX - 1 ||
 	    (e->ins && nnet_over_share(e->nn, face, e->octets)))
 		return NULL;

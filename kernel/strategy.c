@@ -38,6 +38,30 @@ static u32 nnet_eligible(const struct nnet_incoming *i, u32 id)
 	return face && nnet_in_scope(i, face) ? id : 0;
 }
 
+/*
+ * Whether the first Interest of another downstream joins those that wait: it
+ * says nothing of a loss. What is under way was sent within the longest
+ * interval, and lasts at least half as long as this one.
+ */
+static bool nnet_joins(const struct nnet_incoming *i,
+		       const struct nnet_pending *e)
+{
+	const struct nnet_record *r, *latest = NULL;
+
+	list_for_each_entry(r, &e->in, node)
+		if (r->face == i->cb.face && r->repeats)
+			return false;
+	list_for_each_entry(r, &e->out, node)
+		if (!r->nacked && time_before(jiffies, r->expires) &&
+		    (!latest || time_after(r->sent, latest->sent)))
+			latest = r;
+	return latest &&
+	       time_before(jiffies, latest->sent +
+			   msecs_to_jiffies(NNET_RETX_MAX_MS)) &&
+	       2 * (latest->expires - jiffies) >=
+		       msecs_to_jiffies(i->v.lifetime);
+}
+
 /* best-route: the cheapest; on retransmissions one that was not used yet. */
 static void nnet_best_route(const struct nnet_incoming *i,
 			    struct nnet_pending *e,
@@ -48,6 +72,8 @@ static void nnet_best_route(const struct nnet_incoming *i,
 	bool again = false;
 	u32 n, id, best = 0;
 
+	if (nnet_joins(i, e))
+		return;
 	list_for_each_entry(r, &e->out, node)
 		again |= time_before(jiffies, r->expires);
 	if (again && time_before(jiffies, e->last_sent +
