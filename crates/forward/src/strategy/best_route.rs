@@ -9,13 +9,15 @@ use onym_tables::hash::component_end;
 use onym_wire::lp::NackReason;
 
 /// Sends to the eligible next hop of lowest cost (NFD's best-route v5, but that the first Interest of
-/// another downstream is no retransmission: decision 15); with `equal~flow` of those of
+/// another downstream is no retransmission, unless `others~forward`: decision 15); with `equal~flow` of those of
 /// lowest cost to the one that the name without its last component chooses.
 #[derive(Debug, Default)]
 pub struct BestRoute {
     retx: Retx,
     /// Equal next hops share by flow; else the first one has all.
     by_flow: bool,
+    /// The first Interest of a downstream is a retransmission, too, as with NFD.
+    forwards_others: bool,
 }
 
 impl BestRoute {
@@ -24,16 +26,21 @@ impl BestRoute {
     /// # Errors
     /// [`StrategyError::Parameter`].
     pub fn create(parameters: Parameters<'_>) -> Result<Box<dyn Strategy>, StrategyError> {
-        let mut by_flow = false;
+        let (mut by_flow, mut forwards_others) = (false, false);
         let retx = Retx::parse(parameters, |name, value| match (name, value) {
             ("equal", "flow" | "first") => {
                 by_flow = value == "flow";
                 Ok(())
             }
+            ("others", "join" | "forward") => {
+                forwards_others = value == "forward";
+                Ok(())
+            }
             ("equal", _) => Err(bad(name, value, "flow or first")),
+            ("others", _) => Err(bad(name, value, "join or forward")),
             _ => Err(unknown(name, value)),
         })?;
-        Ok(Box::new(Self { retx, by_flow }))
+        Ok(Box::new(Self { retx, by_flow, forwards_others }))
     }
 
     /// Of the eligible next hops of lowest cost the one that has this flow.
@@ -59,7 +66,7 @@ impl BestRoute {
 
 impl Strategy for BestRoute {
     fn after_receive_interest(&self, ctx: &mut Ctx<'_>, ingress: FaceId) {
-        if self.retx.joins(ctx.now, ctx.entry, ingress) {
+        if !self.forwards_others && self.retx.joins(ctx.now, ctx.entry, ingress) {
             return;
         }
         match self.retx.decide(ctx.now, ctx.entry) {

@@ -139,6 +139,7 @@ mod tests {
             ("multicast/v=5/retx-suppression-initial", "<name>~<value>"),
             ("multicast/v=5/colour~red", "no such parameter"),
             ("best-route/v=5/equal~any", "flow or first"),
+            ("best-route/v=5/others~drop", "join or forward"),
             ("multicast/v=5/retx-suppression-initial~fast", "milliseconds"),
             ("multicast/v=5/retx-suppression-multiplier~0.5", "at least 1"),
             ("multicast/v=5/retx-suppression-max~5", "retx-suppression-initial"),

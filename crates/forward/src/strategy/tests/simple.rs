@@ -82,6 +82,17 @@ fn the_first_interest_of_another_downstream_joins_what_is_under_way() {
 }
 
 #[test]
+fn best_route_does_as_nfd_with_others_forward() {
+    let uri = "best-route/v=5/others~forward";
+    let mut bench = Bench::new(uri, &[(301, 1), (302, 5)]);
+    assert_eq!(bench.interest(300), "301");
+    bench.after(9);
+    assert_eq!(bench.interest(310), "suppress");
+    bench.after(1);
+    assert_eq!(bench.interest(311), "302");
+}
+
+#[test]
 fn after_the_longest_interval_another_downstream_is_heard() {
     let mut bench = Bench::new("best-route", &[(301, 1), (302, 5)]);
     assert_eq!(bench.interest(300), "301");
