@@ -41,8 +41,7 @@ fi
 stage format cargo fmt --all --check
 stage format-bridges cargo fmt --check --manifest-path bridges/zenoh/Cargo.toml
 stage lint cargo clippy --quiet --locked --workspace --features onym/s3 --all-targets -- -D warnings
-# A target that fails hides no other one.
-stage tests cargo test --quiet --locked --workspace --features onym/s3 --no-fail-fast
+stage tests cargo run --quiet --locked --package xtask -- tests --locked --features onym/s3
 stage licences cargo run --quiet --locked --package xtask -- licences
 stage tidy cargo run --quiet --locked --package xtask -- tidy
 stage python-client env PYTHONPATH=clients/python python3 -m unittest discover -s clients/python/tests

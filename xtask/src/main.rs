@@ -7,6 +7,7 @@ mod demo;
 mod generate;
 mod icount;
 mod licences;
+mod programs;
 mod release;
 mod sbom;
 mod tidy;
@@ -42,6 +43,11 @@ const ERRANDS: &[(&str, &str, Errand)] = &[
         release::run,
     ),
     ("sbom", "what the program is made of, as CycloneDX", sbom::run),
+    (
+        "tests",
+        "the workspace's tests, as many programs at once as there are processors, at most four",
+        programs::run,
+    ),
     ("tidy", "structure, sizes, words and documents of the tree", tidy::run),
 ];
 
