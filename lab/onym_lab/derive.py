@@ -19,7 +19,7 @@ Row = dict[str, Any]
 SAMPLE_COLUMNS = [
     "t", "node", "hop", "names", "pending", "propagating", "noted", "cpu", "load", "memory",
     "cs_entries", "cs_hits", "cs_misses", "interests_in", "data_in", "nacks_in", "interests_out",
-    "data_out", "dropped", "valid",
+    "data_out", "dropped", "valid", "waited",
 ]  # fmt: skip
 TRAFFIC_COLUMNS = [
     "t", "node", "goodput_data", "goodput_interest", "throughput_data", "throughput_interest",
@@ -110,10 +110,10 @@ class Deriver:
         whole = [
             name
             for name in SAMPLE_COLUMNS
-            if name not in ("t", "node", "hop", "cpu", "load", "valid")
+            if name not in ("t", "node", "hop", "cpu", "load", "valid", "waited")
         ]
         samples[whole] = samples[whole].astype("Int64")
-        return samples[SAMPLE_COLUMNS]
+        return samples.reindex(columns=SAMPLE_COLUMNS)
 
     def seconds(self, traffic: dict[str, capture.Traffic], zero: float) -> pd.DataFrame:
         """Make the table of seconds."""
@@ -161,6 +161,8 @@ class Deriver:
                 yield row("pending_p95", pending.quantile(0.95), "entries")
                 yield row("pending_max", pending.max(), "entries")
                 yield from self.end_rows(valid, row)
+            if valid["waited"].notna().any():
+                yield row("answer_p95", valid["waited"].quantile(0.95), "s")
             if len(mine) > 1:
                 # The first sample's share is that of the time before the phase.
                 later = mine.iloc[1:]

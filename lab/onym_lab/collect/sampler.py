@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,11 @@ from onym_lab.collect.meter import Meter, enter
 from onym_lab.collect.samples import Sample
 
 PAGE = 4096
+PATIENCE_S = 4.0
+"""How long counters are waited for: the lifetime of an Interest that names none (NDN packet
+format, InterestLifetime)."""
+IN_FLIGHT = 8
+"""Questions that wait at one node at once."""
 
 
 def cpu_seconds(pids: Iterable[int]) -> float | None:
@@ -47,60 +54,94 @@ class Watched:
 
 
 class _Node(threading.Thread):
-    """Samples one node: a slow one does not make the others wait."""
+    """Samples one node at equal times; its forwarder's answers come when they come.
+
+    A forwarder short of its processor answers late: up to `IN_FLIGHT` questions wait at once, so
+    that a late answer costs the moments after it nothing. A moment that finds all of them waiting
+    has no counters.
+    """
 
     def __init__(self, name: str, every: float, watched: Watched) -> None:
         super().__init__(daemon=True)
         self.node, self.every, self.pids = name, every, watched.pids
         self.share = watched.share or 1.0
-        self.client = Client(watched.socket)
-        self.meter = watched.meter
+        self.socket, self.meter = watched.socket, watched.meter
         self.rows: list[Sample] = []
         self.stopping = threading.Event()
+        self.local = threading.local()
+        self.clients: list[Client] = []
+        self.waiting: dict[int, Future[tuple[dict[str, Any], float]]] = {}
+        self.askers = ThreadPoolExecutor(IN_FLIGHT, f"ask-{name}", self.enter)
 
-    def run(self) -> None:
-        """Sample until stopped; a moment that was missed is skipped."""
+    def enter(self) -> None:
+        """Begin one of the threads that ask."""
         if self.meter:
             enter(self.meter.space)
+        self.local.client = Client(self.socket)
+        self.clients.append(self.local.client)
+
+    def run(self) -> None:
+        """Sample until stopped; moments that were missed are rows without counters."""
         last = (time.monotonic(), cpu_seconds(self.pids) or 0.0)
         next_at = last[0] + self.every
         while not self.stopping.wait(max(0.0, next_at - time.monotonic())):
             last = self.sample(last)
-            next_at += self.every
-            behind = time.monotonic() - next_at
-            if behind > 0:
-                next_at += (behind // self.every + 1) * self.every
-        self.client.close()
+            missed = max(0, int((time.monotonic() - next_at) / self.every))
+            self.rows += self.rows[-1:] * missed
+            next_at += (1 + missed) * self.every
+        self.askers.shutdown()
+        self.answered()
+        for client in self.clients:
+            client.close()
 
     def sample(self, last: tuple[float, float]) -> tuple[float, float]:
-        """Take one sample; without an answer it has no counters."""
+        """Take one sample of the processes, and ask for its counters."""
         wall, now = time.time(), time.monotonic()
         used = cpu_seconds(self.pids)
         span = max(now - last[0], 1e-6)
         cpu = 0.0 if used is None else max(0.0, 100 * (used - last[1]) / span)
-        memory = resident(self.pids)
-        counters: dict[str, Any] = {}
-        try:
-            patience = self.every * 0.9
-            counters = self.meter.read(patience) if self.meter else self.client.general(patience)
-        except UnansweredError:
-            pass
-        known = {
-            key: counters.get(key)
-            for key in (
-                "names", "pending", "cs_entries", "cs_hits", "cs_misses", "interests_in",
-                "data_in", "nacks_in", "interests_out", "data_out", "dropped",
-            )
-        }  # fmt: skip
-        # Forwarders count names, not (face, name) pairs, and keep the nonces of what is pending.
-        pending = known["pending"]
+        self.answered()
+        if len(self.waiting) < IN_FLIGHT:
+            self.waiting[len(self.rows)] = self.askers.submit(self.ask, now)
         self.rows.append(
             Sample(
-                time=wall, mono=now, node=self.node, cpu=cpu, load=cpu / self.share, memory=memory,
-                propagating=pending, noted=pending, **known,
+                time=wall, mono=now, node=self.node, cpu=cpu, load=cpu / self.share,
+                memory=resident(self.pids),
             )
         )  # fmt: skip
         return now, used if used is not None else last[1]
+
+    def ask(self, since: float) -> tuple[dict[str, Any], float]:
+        """Give the counters, and how long they took to come; a node without an answer has none."""
+        try:
+            if self.meter:
+                counters = self.meter.read(PATIENCE_S)
+            else:
+                counters = self.local.client.general(PATIENCE_S)
+        except UnansweredError:
+            # What comes later still must not answer the next question.
+            self.local.client.close()
+            counters = {}
+        return counters, time.monotonic() - since
+
+    def answered(self) -> None:
+        """Put what came into the rows of the moments that asked."""
+        for at in [at for at, answer in self.waiting.items() if answer.done()]:
+            counters, took = self.waiting.pop(at).result()
+            if not counters:
+                continue
+            known: dict[str, Any] = {
+                key: counters.get(key)
+                for key in (
+                    "names", "pending", "cs_entries", "cs_hits", "cs_misses", "interests_in",
+                    "data_in", "nacks_in", "interests_out", "data_out", "dropped",
+                )
+            }  # fmt: skip
+            # Forwarders count names, not (face, name) pairs; what is pending keeps its nonces.
+            pending = known["pending"]
+            self.rows[at] = dataclasses.replace(
+                self.rows[at], propagating=pending, noted=pending, waited=took, **known
+            )
 
 
 class Sampler:
@@ -130,7 +171,7 @@ class Sampler:
             node.stopping.set()
         for node in self.nodes.values():
             if node.is_alive():
-                node.join(timeout=5)
+                node.join(timeout=2 * PATIENCE_S)
 
     @property
     def rows(self) -> list[Sample]:

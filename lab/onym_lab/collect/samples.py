@@ -20,7 +20,8 @@ COUNTERS = (
 class Sample:
     """A node at a moment; counters are totals. None where the forwarder did not answer in time.
 
-    `cpu` is percent of one core, `load` percent of what the node may use, `memory` octets.
+    `cpu` is percent of one core, `load` percent of what the node may use, `memory` octets. The
+    forwarder read its counters at some moment of the `waited` seconds that its answer took.
     """
 
     time: float
@@ -42,6 +43,7 @@ class Sample:
     interests_out: int | None = None
     data_out: int | None = None
     dropped: int | None = None
+    waited: float | None = None
 
     @property
     def valid(self) -> bool:
