@@ -62,8 +62,21 @@ fn every_datagram_that_is_no_frame_is_counted_once_whoever_sent_it() {
         let dropped = frames_dropped(&place);
         dropped["datagram_malformed"] == 4 && dropped["datagram_trailing"] == 2
     });
-    let text = place.run(&["status"]).out;
-    assert!(text.contains("datagram_malformed"), "text and JSON agree: {text}");
+    // A link packet whose field is longer than the packet.
+    neighbour.send_to(&[0x64, 2, 0x50, 5], &to).unwrap();
+    let node = || place.json(&["status"])["node"].clone();
+    wait_until("the link packet to be counted", || {
+        let node = node();
+        ["dropped", "frames_dropped"].iter().any(|of| node[of]["lp_malformed"] == 1)
+    });
+    let (told, text) = (node(), place.run(&["status"]).out);
+    for of in ["dropped", "frames_dropped", "unsent"] {
+        for (reason, count) in told[of].as_object().unwrap() {
+            let mut rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+            let wanted = [&**reason, &count.to_string()];
+            assert!(rows.any(|row| row == wanted), "text and JSON agree on {wanted:?}: {text}");
+        }
+    }
 }
 
 #[test]
@@ -314,6 +327,15 @@ fn every_strategy_can_be_published_and_subscribed_from_the_command_line() {
     ] {
         let lacks = place.run(&["publish", "/7/8", "--text", "x", "--strategy", strategy]);
         assert!(lacks.code == 2 && lacks.err.contains(needs), "{strategy}: {}", lacks.err);
+    }
+    // Where another item goes, which this node subscribes to.
+    let _other = place.start(&["subscribe", "/1/3", "--strategy", "node-local"]);
+    let algorithmic = ["--strategy", "algorithmic-local", "--about", "/1/3", "--timeout", "20"];
+    let told = place.json(&[&["publish", "/7/8", "--text", "about"], &algorithmic[..]].concat());
+    assert_eq!((&told["frames"], &told["local"]), (&0.into(), &1.into()), "{told}");
+    match listener.event(Some(support::PATIENCE)).unwrap() {
+        Some(Event::Data { payload, .. }) => assert_eq!(&*payload, b"about"),
+        other => panic!("{other:?}"),
     }
     let filter = "0".repeat(256);
     let implicit =

@@ -69,6 +69,32 @@ fn a_malformed_packet_is_dropped_and_counted_on_local_streams_and_datagram_faces
 }
 
 #[test]
+fn an_application_whose_data_has_no_signature_keeps_its_face_and_its_routes() {
+    let (node, _dir) = node_with_sockets(&[]);
+    let mut consumer = unix_app(&node);
+    let producers = [(b'u', unix_app(&node)), (b't', tcp_app(&node))];
+    for (letter, mut producer) in producers {
+        let prefix = format!("/{}", char::from(letter));
+        let name = Some(prefix.parse().unwrap());
+        let p = ControlParameters { name, ..ControlParameters::default() };
+        assert_eq!(producer.command("/localhost/nfd", "rib/register", &p).code, 200);
+        let (first, second) = (format!("{prefix}/1"), format!("{prefix}/2"));
+        consumer.interest(&first);
+        assert_eq!(producer.take_interest().0.to_string(), first);
+        // Name, MetaInfo, Content, and nothing behind them.
+        producer.send(&[6, 13, 7, 6, 8, 1, letter, 8, 1, b'1', 20, 0, 21, 1, b'A']);
+        consumer.interest(&second);
+        assert_eq!(producer.take_interest().0.to_string(), second, "its route is there");
+        producer.data(&first, b"signed");
+        assert_eq!(consumer.take_data(), (first.parse().unwrap(), b"signed".to_vec()));
+        producer.data(&second, b"signed");
+        assert_eq!(consumer.take_data().0.to_string(), second);
+    }
+    let kind = onym_link::PacketKind::Data;
+    assert_eq!(node.snapshot().unwrap().verdict(kind, onym_forward::Verdict::Malformed), 2);
+}
+
+#[test]
 fn a_malformed_packet_of_another_machine_closes_its_stream() {
     let (node, _dir) = node_with_sockets(&["faces.tcp.local="]);
     let mut tcp = tcp_app(&node);

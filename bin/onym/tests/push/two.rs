@@ -276,6 +276,19 @@ fn after_the_kill_of_a_node_between_a_subscriber_is_told_that_cause_and_not_that
     });
 }
 
+#[test]
+fn a_node_that_is_no_rendezvous_says_where_to_ask_for_what_is_published() {
+    let (places, _daemons) = two_nodes_over_tcp(PATIENT);
+    let (_publisher, _subscribers) = publisher_and_subscribers(&places);
+    let known = places[0].run(&["scope", "list"]).out;
+    assert!(known.contains(&item(1).to_string()), "{known}");
+    for command in [&["scope", "list"][..], &["rendezvous", "graph"]] {
+        let said = places[1].run(command).out;
+        assert!(said.contains("known to 000a: ask there with --node"), "{command:?}: {said}");
+        assert!(!said.contains("nothing is published"), "{command:?}: {said}");
+    }
+}
+
 /// What is retained is many times what may wait for an application, and its publisher does not stop:
 /// whoever subscribes late and reads gets all of it, whether at the publisher's node or at another
 /// one, in order and before what is new (P-73).
