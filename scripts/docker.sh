@@ -56,7 +56,8 @@ digest=$(sha256sum "$work/foreign")
 engine -o /dev/null -X DELETE "http://localhost/images/onym-service:${digest:0:16}"
 echo "docker: an image that does not start is named, and nothing is left"
 
-start "$binary"
+cp "$binary" "$work/service"
+start "$work/service"
 net apply "$work/network.toml"
 head -c 1000000 /dev/urandom >"$work/in"
 export HOME=$work ONYM_KEYSTORE=$work/keys
@@ -70,6 +71,23 @@ net show --json >"$work/shown"
 closed "$work/shown"
 echo "docker: no service answers without its token"
 
+handles() { net show --json | grep '"handle"' | sort; }
+
+# An image that is gone and cannot be made again is found out before anything is stopped.
+handles >"$work/before"
+mv "$work/service" "$work/away"
+digest=$(sha256sum "$work/away")
+engine -o /dev/null -X DELETE "http://localhost/images/onym-service:${digest:0:16}?force=true"
+sed 's/^quota = 0.5/quota = 0.6/' "$work/network.toml" >"$work/changed.toml"
+cmp -s "$work/network.toml" "$work/changed.toml" && { echo "nothing was changed"; exit 1; }
+if net apply "$work/changed.toml" 2>"$work/refused"; then echo "a missing image was applied"; exit 1; fi
+grep -q "$work/service" "$work/refused" || { cat "$work/refused"; exit 1; }
+handles | cmp - "$work/before"
+"$program" get --node "tcp4://127.0.0.1:$port" /example/file -o "$work/out0"
+cmp "$work/in" "$work/out0"
+mv "$work/away" "$work/service"
+echo "docker: an image that is missing stops nothing"
+
 # A container that is killed is replaced.
 container() { net show --json | sed -n "/\"$1\": {/,/\"handle\"/s/.*\"handle\": \"\([^\"]*\)\".*/\1/p" | head -1; }
 old=$(container cs)
@@ -80,11 +98,10 @@ until_true 60 replaced
 cmp "$work/in" "$work/out2"
 echo "docker: a killed container is replaced"
 
-handles() { net show --json | grep '"handle"' | sort; }
 handles >"$work/before"
 kill -9 "$manager"; wait "$manager" 2>/dev/null || true
 "$program" get --node "tcp4://127.0.0.1:$port" /example/file -o "$work/out3"
-start "$binary"
+start "$work/service"
 settled() { net show | grep -q 'as wanted' && ! net show | grep -q 'not as wanted'; }
 until_true 60 settled
 handles | cmp - "$work/before"

@@ -25,6 +25,30 @@ fn code(output: &Output) -> i32 {
 }
 
 #[test]
+fn the_version_names_the_commit_and_whether_the_tree_was_changed() {
+    let home = tempfile::tempdir().unwrap();
+    let said = text(&onym(home.path(), &["--version"]).stdout);
+    let said = said.trim_end().strip_prefix(concat!("onym ", env!("CARGO_PKG_VERSION"))).unwrap();
+    let git = |words: &[&str]| {
+        let out = Command::new("git").args(words).output().ok()?;
+        out.status.success().then(|| text(&out.stdout).trim().to_owned())
+    };
+    let Some(head) = git(&["rev-parse", "HEAD"]) else {
+        // Sources without a history have no commit to name.
+        assert_eq!(said, "");
+        return;
+    };
+    let commit = said.strip_prefix(" (").and_then(|said| said.strip_suffix(')')).unwrap();
+    let commit = commit.strip_suffix("+changes").unwrap_or(commit);
+    assert_eq!(commit.len(), 12, "{said}");
+    // A commit after the build that changes no source of the program leaves it as it is.
+    assert!(
+        head.starts_with(commit) || git(&["merge-base", "--is-ancestor", commit, "HEAD"]).is_some(),
+        "{said} is not in the history of {head}"
+    );
+}
+
+#[test]
 fn help_shows_the_groups_and_every_command_of_them() {
     let home = tempfile::tempdir().unwrap();
     let output = onym(home.path(), &["--help"]);

@@ -187,6 +187,14 @@ fn nodes_of_a_deployed_domain_know_each_other_by_its_key() {
     }
     let _b = daemon("b", &[]);
     wait_until("the nodes know each other", || known() == 2);
+    let a = format!("unix://{}", place.path("a.sock").display());
+    let map =
+        place.run(&["topology", "map", "--dot", "--names", "out/domain.json", "--node", &a]).out;
+    for name in ["a", "b"] {
+        let is_called = map.contains(&format!("label=\"{name}\"")) // no role
+            || map.contains(&format!("label=\"{name}\\n"));
+        assert!(is_called, "{name} has its name of the file: {map}");
+    }
     let node = format!("unix://{}", place.path("b.sock").display());
     let mut publish = place.start(&["scope", "publish", "/1", "--node", &node]);
     wait_until("the rendezvous knows what is published at the other node", || {

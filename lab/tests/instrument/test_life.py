@@ -281,6 +281,27 @@ def test_an_onym_of_other_sources_is_not_measured(monkeypatch: pytest.MonkeyPatc
     assert "the source is at" in str(provenance.stale("onym 0.1.0 (0123456789ab)"))
 
 
+def test_a_run_by_another_commits_onym_is_refused_and_provenance_names_commit_and_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = provenance._git("rev-parse", "HEAD")
+    if head is None:
+        pytest.skip("these sources have no history")
+    onym = tmp_path / "onym"
+    onym.write_text("#!/bin/sh\necho 'onym 0.1.0 (0123456789ab)'\n")
+    onym.chmod(0o755)
+    monkeypatch.setattr(provenance, "programs", lambda *_: {"onym": onym})
+    loaded = experiment.load(experiment.find("quickstart"))
+    with pytest.raises(tools.OtherProgramError, match="not in this history"):
+        provenance.gather(loaded, "sim")
+    for status, dirty in (("", False), (" M README.md", True)):
+        told = {"status": status, "rev-parse": head}
+        monkeypatch.setattr(provenance, "_git", lambda *words, told=told: told[words[0]])
+        found = provenance.gather(loaded, "sim", any_binary=True)
+        assert (found["commit"], found["dirty"]) == (head, dirty)
+        assert found["binaries"]["onym"]["version"] == "onym 0.1.0 (0123456789ab)"
+
+
 def test_a_program_that_is_older_than_a_source_is_not_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

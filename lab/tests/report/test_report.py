@@ -160,6 +160,18 @@ def test_a_kept_report_is_small_and_listed_with_its_verdict(
     assert keep.is_slim(page)
 
 
+def test_the_index_marks_a_run_that_has_fewer_replications_than_its_file_asks(
+    run: Path, files: list[Path], tmp_path: Path
+) -> None:
+    place = keep.keep(run, tmp_path)
+    had = json.loads((place / "plan.json").read_text())["replications"]
+    for replications, cell in ((had, f"| {had} |"), (had - 1, f"| **{had - 1} of {had}** |")):
+        plan = json.loads((place / "plan.json").read_text()) | {"replications": replications}
+        (place / "plan.json").write_text(json.dumps(plan))
+        runs = index.write(tmp_path).read_text().rpartition("## ")[2]
+        assert cell in runs
+
+
 def test_nodes_beside_the_path_come_last_in_a_picture() -> None:
     samples = pd.DataFrame({"node": ["beside", "b", "a"], "hop": [None, 1, 0]})
     samples["hop"] = samples["hop"].astype("Int64")
