@@ -78,14 +78,16 @@ handles >"$work/before"
 mv "$work/service" "$work/away"
 digest=$(sha256sum "$work/away")
 engine -o /dev/null -X DELETE "http://localhost/images/onym-service:${digest:0:16}?force=true"
-sed 's/^quota = 0.5/quota = 0.6/' "$work/network.toml" >"$work/changed.toml"
-cmp -s "$work/network.toml" "$work/changed.toml" && { echo "nothing was changed"; exit 1; }
+sed 's/br -> nr/br -> nf -> nr/' "$work/network.toml" >"$work/changed.toml"
+printf '\n[functions.nf]\nkind = "name-filter"\n' >>"$work/changed.toml"
 if net apply "$work/changed.toml" 2>"$work/refused"; then echo "a missing image was applied"; exit 1; fi
 grep -q "$work/service" "$work/refused" || { cat "$work/refused"; exit 1; }
 handles | cmp - "$work/before"
 "$program" get --node "tcp4://127.0.0.1:$port" /example/file -o "$work/out0"
 cmp "$work/in" "$work/out0"
 mv "$work/away" "$work/service"
+net apply "$work/changed.toml"
+[ "$(handles | wc -l)" = 5 ] || { handles; exit 1; }
 echo "docker: an image that is missing stops nothing"
 
 # A container that is killed is replaced.

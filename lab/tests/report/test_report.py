@@ -164,9 +164,10 @@ def test_the_index_marks_a_run_that_has_fewer_replications_than_its_file_asks(
     run: Path, files: list[Path], tmp_path: Path
 ) -> None:
     place = keep.keep(run, tmp_path)
-    had = json.loads((place / "plan.json").read_text())["replications"]
-    for replications, cell in ((had, f"| {had} |"), (had - 1, f"| **{had - 1} of {had}** |")):
-        plan = json.loads((place / "plan.json").read_text()) | {"replications": replications}
+    file = json.loads((place / "experiment.json").read_text()) | {"design": {"replications": 5}}
+    (place / "experiment.json").write_text(json.dumps(file))
+    for had, cell in ((5, "| 5 |"), (3, "| **3 of 5** |")):
+        plan = json.loads((place / "plan.json").read_text()) | {"replications": had}
         (place / "plan.json").write_text(json.dumps(plan))
         runs = index.write(tmp_path).read_text().rpartition("## ")[2]
         assert cell in runs
